@@ -1,1 +1,28 @@
+//! Gives a thread an isolated place to run commands and keep files.
+//!
+//! Invariant: only this crate turns a [`VPath`] (what the model sees) into a [`HostPath`] (what the machine has).
 
+mod config;
+mod contract;
+mod dirs;
+mod error;
+mod exec;
+mod files;
+mod isolate;
+mod local;
+mod path;
+mod provider;
+mod search;
+mod tier;
+
+pub use config::{Mount, SandboxConfig};
+pub use contract::{
+    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, Listing, Sandbox,
+    SandboxProvider, Stat, WriteMode,
+};
+pub use dirs::ThreadDirs;
+pub use error::{Result, SandboxError};
+pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
+pub use path::{HostPath, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE};
+pub use provider::LocalSandboxProvider;
+pub use tier::{Namespace, Tier, TierReport, probe};

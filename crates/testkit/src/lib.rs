@@ -1,1 +1,19 @@
+//! What tests and benchmarks of hart stand on: a scripted model, a fuzz runner, the checks of layers and docs.
+//!
+//! Invariant: it depends on no other hart crate, so every crate can use it in its tests without a cycle.
 
+pub mod binary;
+pub mod docs;
+pub mod fuzz;
+mod host;
+pub mod layering;
+mod model_server;
+mod request;
+pub mod script;
+mod turn;
+mod wire;
+
+pub use model_server::ModelServer;
+pub use request::{Dialect, RecordedRequest, ToolResult};
+pub use script::{BenchModel, BenchScript};
+pub use turn::Turn;

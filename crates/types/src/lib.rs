@@ -2,6 +2,14 @@
 //!
 //! Invariant: this crate does no IO and knows no runtime; it holds what crosses a wire, and nothing that acts.
 
+mod content;
 mod id;
+mod message;
+mod tool_call;
+mod usage;
 
+pub use content::{Block, BlockView, Content, ImageSource};
 pub use id::{CheckpointId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
+pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
+pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};
+pub use usage::{InputTokenDetails, OutputTokenDetails, UsageMetadata};

@@ -1,0 +1,87 @@
+//! Everything a run is given, and its private scratch space.
+//!
+//! Invariant: nothing here is global; two runs share nothing but what their contexts share.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hart_types::{RunId, ThreadId, UserId};
+use tokio_util::sync::CancellationToken;
+
+use crate::{AgentEvent, Clock, EventSink, NoEvents, SystemClock};
+
+pub struct RunContext {
+    pub thread_id: ThreadId,
+    pub run_id: RunId,
+    pub user_id: UserId,
+    /// Cancels the model's stream, running tools and hooks that look at it.
+    pub cancel: CancellationToken,
+    pub events: Arc<dyn EventSink>,
+    pub clock: Arc<dyn Clock>,
+    pub scratch: Scratch,
+}
+
+impl RunContext {
+    pub fn new(thread_id: ThreadId) -> Self {
+        Self {
+            thread_id,
+            run_id: RunId::generate(),
+            user_id: "default".into(),
+            cancel: CancellationToken::new(),
+            events: Arc::new(NoEvents),
+            clock: Arc::new(SystemClock),
+            scratch: Scratch::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_events(mut self, events: Arc<dyn EventSink>) -> Self {
+        self.events = events;
+        self
+    }
+
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    pub async fn emit(&self, event: AgentEvent) {
+        self.events.emit(event).await;
+    }
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunContext")
+            .field("thread_id", &self.thread_id)
+            .field("run_id", &self.run_id)
+            .field("user_id", &self.user_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Typed, unserialised storage that lives as long as the run: one value per type.
+#[derive(Default)]
+pub struct Scratch(
+    /// Held only for the look-up itself, never across an await.
+    Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+);
+
+impl Scratch {
+    /// The run's value of this type, made on first use.
+    pub fn get_or_default<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = map.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        // The entry under a type's id always holds that type.
+        Arc::clone(slot).downcast().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scratch")
+    }
+}

@@ -1,0 +1,57 @@
+//! What an agent tells the world while it runs.
+//!
+//! Invariant: events only go up. Nothing in the kernel waits for an answer to one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use hart_types::{Message, ToolCall, ToolCallId};
+use serde_json::{Map, Value};
+
+use crate::{Schema, State};
+
+/// Receives events in order. Slow sinks slow the run: buffer.
+#[async_trait]
+pub trait EventSink: Send + Sync {
+    async fn emit(&self, event: AgentEvent);
+}
+
+#[derive(Clone, Debug)]
+pub enum AgentEvent {
+    /// A fragment (`AIMessageChunk`) of the answer being written; its id is that of the final message.
+    MessageChunk(Box<Message>),
+    /// A message that entered the thread.
+    Message(Arc<Message>),
+    /// A node's writes: a middleware's name, `model` or `tools`.
+    Updates { node: Arc<str>, update: Arc<Map<String, Value>> },
+    /// The state after a durable step.
+    Values(Snapshot),
+    ToolStarted(Arc<ToolCall>),
+    /// Output of a tool that is still running.
+    ToolProgress { call_id: ToolCallId, text: String },
+    ToolFinished(Arc<Message>),
+    /// Anything a middleware or tool wants a client to see.
+    Custom(Value),
+}
+
+/// A state with the schema that knows what of it clients may see. Cheap to make, rendered only when asked.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(crate) state: State,
+    pub(crate) schema: Arc<Schema>,
+}
+
+impl Snapshot {
+    pub fn to_json(&self) -> Map<String, Value> {
+        self.schema.values(&self.state)
+    }
+}
+
+/// Nobody listens.
+#[derive(Clone, Copy, Debug)]
+pub struct NoEvents;
+
+#[async_trait]
+impl EventSink for NoEvents {
+    async fn emit(&self, _event: AgentEvent) {}
+}

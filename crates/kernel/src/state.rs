@@ -1,0 +1,196 @@
+//! Thread state: a map of *typed* keys that is JSON on the wire.
+//!
+//! Invariant: a write is applied whole or not at all, and only through a key's reducer.
+
+mod key;
+mod messages;
+mod schema;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+pub use key::{ReduceError, Scope, StateKey};
+pub use messages::{MessageWrites, Messages};
+pub use schema::Schema;
+
+/// Cloning a state clones pointers, never values.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    slots: BTreeMap<String, Slot>,
+}
+
+impl State {
+    pub fn get<K: StateKey>(&self) -> Option<&K::Value> {
+        match self.slots.get(K::NAME)? {
+            Slot::Typed { value, .. } => value.downcast_ref(),
+            Slot::Raw(_) => None,
+        }
+    }
+
+    /// The conversation so far.
+    pub fn messages(&self) -> &[Arc<hart_types::Message>] {
+        self.get::<Messages>().map_or(&[], Vec::as_slice)
+    }
+
+    /// All writes or none.
+    pub fn apply(&mut self, update: Update) -> Result<(), StateError> {
+        let mut next = self.clone();
+        for write in update.writes {
+            write.apply(&mut next)?;
+        }
+        *self = next;
+        Ok(())
+    }
+}
+
+/// An ordered list of writes: what hooks and tools return.
+#[derive(Default)]
+pub struct Update {
+    writes: Vec<Box<dyn Write>>,
+}
+
+impl Update {
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    #[must_use]
+    pub fn set<K: StateKey>(mut self, update: K::Update) -> Self {
+        self.writes.push(Box::new(TypedWrite::<K>(update)));
+        self
+    }
+
+    /// Shorthand for a write to [`Messages`].
+    #[must_use]
+    pub fn messages(self, messages: impl Into<MessageWrites>) -> Self {
+        self.set::<Messages>(messages.into())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+    }
+
+    /// The writes as a step's log holds them, in order.
+    pub fn to_writes(&self) -> Vec<(String, Value)> {
+        self.writes.iter().map(|write| (write.name().to_owned(), write.to_json())).collect()
+    }
+
+    /// The body of an `updates` frame.
+    pub fn to_json(&self) -> Map<String, Value> {
+        self.to_writes().into_iter().collect()
+    }
+
+    /// Appends another update's writes after these.
+    pub fn extend(&mut self, other: Self) {
+        self.writes.extend(other.writes);
+    }
+}
+
+impl fmt::Debug for Update {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.writes.iter().map(|write| (write.name(), write.to_json()))).finish()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("state key `{name}` is declared twice, by `{first}` and by `{second}`; rename one of them")]
+    Conflict { name: &'static str, first: &'static str, second: &'static str },
+    #[error("state key `{name}` is private and cannot be written by a client")]
+    NotWritable { name: String },
+    #[error("state key `{name}` refused a write")]
+    Reduce {
+        name: &'static str,
+        #[source]
+        source: ReduceError,
+    },
+    #[error("state key `{name}` does not take JSON of this shape")]
+    Shape {
+        name: &'static str,
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+trait Write: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn to_json(&self) -> Value;
+    fn apply(self: Box<Self>, state: &mut State) -> Result<(), StateError>;
+}
+
+struct TypedWrite<K: StateKey>(K::Update);
+
+impl<K: StateKey> Write for TypedWrite<K> {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
+    fn to_json(&self) -> Value {
+        serde_json::to_value(&self.0).unwrap_or(Value::Null)
+    }
+
+    fn apply(self: Box<Self>, state: &mut State) -> Result<(), StateError> {
+        let slot = Slot::reduce::<K>(state.slots.remove(K::NAME), self.0)?;
+        state.slots.insert(K::NAME.to_owned(), slot);
+        Ok(())
+    }
+}
+
+/// One channel. It carries its own encoder, so that `values` works for keys the current schema no longer declares.
+#[derive(Clone)]
+enum Slot {
+    Typed {
+        value: Arc<dyn Any + Send + Sync>,
+        encode: fn(&dyn Any) -> Value,
+    },
+    /// Undeclared, or of a shape its type does not accept.
+    Raw(Value),
+}
+
+impl Slot {
+    fn typed<K: StateKey>(value: K::Value) -> Self {
+        Self::Typed {
+            value: Arc::new(value),
+            encode: |any| {
+                any.downcast_ref::<K::Value>()
+                    .and_then(|value| serde_json::to_value(value).ok())
+                    .unwrap_or(Value::Null)
+            },
+        }
+    }
+
+    fn reduce<K: StateKey>(slot: Option<Self>, update: K::Update) -> Result<Self, StateError> {
+        let current = slot.and_then(Self::into_value::<K>);
+        K::reduce(current, update)
+            .map(Self::typed::<K>)
+            .map_err(|source| StateError::Reduce { name: K::NAME, source })
+    }
+
+    fn into_value<K: StateKey>(self) -> Option<K::Value> {
+        match self {
+            Self::Typed { value, .. } => Some(Arc::unwrap_or_clone(value.downcast::<K::Value>().ok()?)),
+            Self::Raw(json) => serde_json::from_value(json).ok(),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Typed { value, encode } => encode(value.as_ref()),
+            Self::Raw(json) => json.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_json().fmt(f)
+    }
+}
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

@@ -1,0 +1,111 @@
+//! `messages`, the only key the kernel itself names.
+//!
+//! Invariant: every message in the state has an id, assigned before the write is logged, so that replaying a log
+//! gives the same state.
+
+use std::sync::Arc;
+
+use hart_types::{Body, Content, Message, MessageId, REMOVE_ALL};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::{ReduceError, Scope, StateKey};
+
+/// The conversation. Values are shared, so a snapshot of a long thread costs pointers, not text.
+#[derive(Debug)]
+pub struct Messages;
+
+impl StateKey for Messages {
+    type Value = Vec<Arc<Message>>;
+    type Update = MessageWrites;
+    const NAME: &'static str = "messages";
+    const SCOPE: Scope = Scope::Thread;
+
+    fn reduce(current: Option<Self::Value>, update: MessageWrites) -> Result<Self::Value, ReduceError> {
+        let mut all = current.unwrap_or_default();
+        for message in update.0 {
+            let Some(id) = message.id.as_ref() else { continue };
+            let known = all.iter().rposition(|old| old.id.as_ref() == Some(id));
+            match (&message.body, known) {
+                (Body::Remove, _) if id.as_str() == REMOVE_ALL => all.clear(),
+                (Body::Remove, Some(at)) => {
+                    all.remove(at);
+                }
+                (Body::Remove, None) => {
+                    return Err(ReduceError(format!("cannot remove message `{id}`: the thread has none with that id")));
+                }
+                (_, Some(at)) => {
+                    if let Some(slot) = all.get_mut(at) {
+                        *slot = message;
+                    }
+                }
+                (_, None) => all.push(message),
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Writes to the conversation: a message with a known id replaces that message, a `remove` deletes it, any other is
+/// appended. Building one assigns the missing ids.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct MessageWrites(Vec<Arc<Message>>);
+
+impl MessageWrites {
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.0
+    }
+}
+
+impl From<Message> for MessageWrites {
+    fn from(message: Message) -> Self {
+        Self(vec![identified(message)])
+    }
+}
+
+impl From<Vec<Message>> for MessageWrites {
+    fn from(messages: Vec<Message>) -> Self {
+        Self(messages.into_iter().map(identified).collect())
+    }
+}
+
+fn identified(mut message: Message) -> Arc<Message> {
+    if message.id.as_ref().is_none_or(|id| id.as_str().is_empty()) {
+        message.id = Some(MessageId::generate());
+    }
+    Arc::new(message)
+}
+
+/// What LangGraph accepts as `messages` input: one message or a list; each an object, a string (a user's words), or
+/// a `[role, content]` pair.
+impl<'de> Deserialize<'de> for MessageWrites {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let items = match Value::deserialize(deserializer)? {
+            Value::Array(items) if !is_pair(&items) => items,
+            single => vec![single],
+        };
+        let messages = items.into_iter().map(coerce).collect::<Result<Vec<_>, _>>();
+        messages.map(Self::from).map_err(serde::de::Error::custom)
+    }
+}
+
+fn is_pair(items: &[Value]) -> bool {
+    matches!(items, [Value::String(role), Value::String(_)]
+        if matches!(role.as_str(), "user" | "human" | "assistant" | "ai" | "system"))
+}
+
+fn coerce(item: Value) -> Result<Message, serde_json::Error> {
+    match item {
+        Value::String(text) => Ok(Message::human(text)),
+        Value::Array(pair) => match pair.as_slice() {
+            [Value::String(role), content] => {
+                let mut message: Message = serde_json::from_value(serde_json::json!({ "role": role }))?;
+                message.content = Content::deserialize(content)?;
+                Ok(message)
+            }
+            _ => Err(serde::de::Error::custom("a message given as a list must be `[role, content]`")),
+        },
+        object => serde_json::from_value(object),
+    }
+}

@@ -1,0 +1,104 @@
+//! The set of keys an agent knows, and the JSON face of a state.
+//!
+//! Invariant: what is private never crosses this border, and a stored value that no longer fits its type is kept,
+//! not lost and not fatal.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::key::KeySpec;
+use super::{Scope, Slot, State, StateError, StateKey};
+
+/// Built once from an agent's middleware, then frozen.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    keys: BTreeMap<&'static str, KeySpec>,
+}
+
+impl Schema {
+    pub fn declare<K: StateKey>(&mut self) -> Result<&mut Self, StateError> {
+        let spec = KeySpec::of::<K>();
+        match self.keys.get(K::NAME) {
+            Some(old) if old.type_id != spec.type_id => {
+                Err(StateError::Conflict { name: K::NAME, first: old.type_name, second: spec.type_name })
+            }
+            _ => {
+                self.keys.insert(K::NAME, spec);
+                Ok(self)
+            }
+        }
+    }
+
+    /// Restores stored values. Keys nobody declares stay as raw JSON and survive the round trip.
+    pub fn decode(&self, values: Map<String, Value>) -> State {
+        let mut state = State::default();
+        for (name, json) in values {
+            let slot = match self.keys.get(name.as_str()) {
+                Some(spec) => (spec.decode)(&json).unwrap_or(Slot::Raw(json)),
+                None => Slot::Raw(json),
+            };
+            state.slots.insert(name, slot);
+        }
+        state
+    }
+
+    /// Applies JSON from a client (run input, `POST /state`) through the same reducers as hooks: all or nothing.
+    pub fn write_json(&self, state: &mut State, values: Map<String, Value>) -> Result<(), StateError> {
+        let mut next = state.clone();
+        for (name, json) in values {
+            match self.keys.get(name.as_str()) {
+                Some(spec) if spec.scope == Scope::Private => return Err(StateError::NotWritable { name }),
+                Some(spec) => next.fold(spec, json)?,
+                None => tracing::warn!(key = %name, "ignored: no middleware of this agent declares this state key"),
+            }
+        }
+        *state = next;
+        Ok(())
+    }
+
+    /// Folds one logged step back in; unlike [`Schema::write_json`] it may touch private keys, and it never fails:
+    /// a write that no longer fits is passed over, so that an old thread opens with a newer hart.
+    pub fn replay(&self, state: &mut State, writes: Vec<(String, Value)>) {
+        for (name, json) in writes {
+            match self.keys.get(name.as_str()) {
+                Some(spec) => {
+                    if let Err(error) = state.fold(spec, json) {
+                        tracing::warn!(key = spec.name, %error, "a stored write no longer fits its key; passed over");
+                    }
+                }
+                // Whoever reduced it is gone; the last write is the best that is known.
+                None => {
+                    state.slots.insert(name, Slot::Raw(json));
+                }
+            }
+        }
+    }
+
+    /// The `values` object clients see.
+    pub fn values(&self, state: &State) -> Map<String, Value> {
+        let visible = |name: &str| self.keys.get(name).is_none_or(|key| key.scope != Scope::Private);
+        state
+            .slots
+            .iter()
+            .filter(|(name, _)| visible(name))
+            .map(|(name, slot)| (name.clone(), slot.to_json()))
+            .collect()
+    }
+
+    /// What a child agent starts with.
+    pub fn inherit(&self, state: &State) -> State {
+        let shared = |name: &str| self.keys.get(name).is_some_and(|key| key.scope == Scope::Shared);
+        let slots = state.slots.iter().filter(|(name, _)| shared(name));
+        State { slots: slots.map(|(name, slot)| (name.clone(), slot.clone())).collect() }
+    }
+}
+
+impl State {
+    /// Folds one JSON write. On failure the slot is as it was.
+    fn fold(&mut self, spec: &KeySpec, json: Value) -> Result<(), StateError> {
+        let slot = (spec.write_json)(self.slots.get(spec.name).cloned(), json)?;
+        self.slots.insert(spec.name.to_owned(), slot);
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! The tool port: an action the model may ask for.
+//!
+//! Invariant: a `ToolError` is read by the model. It says what went wrong and what to try instead.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use hart_types::{Content, ToolCallId};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::{Command, RunContext, State};
+
+/// An action with a JSON schema. Implement [`TypedTool`] instead where the arguments are known at compile time.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    fn spec(&self) -> &Arc<ToolSpec>;
+
+    async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError>;
+}
+
+/// What the model is told about a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    pub input_schema: Value,
+}
+
+/// What a running tool can see.
+#[derive(Clone, Copy)]
+pub struct ToolContext<'a> {
+    pub run: &'a RunContext,
+    pub state: &'a State,
+    pub call_id: &'a ToolCallId,
+}
+
+impl std::fmt::Debug for ToolContext<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolContext").field("call_id", self.call_id).finish_non_exhaustive()
+    }
+}
+
+/// What a tool gives back: content for the model, an artifact for the client, a command for the loop.
+#[derive(Debug, Default)]
+pub struct ToolOutput {
+    pub content: Content,
+    pub artifact: Option<Value>,
+    pub command: Command,
+}
+
+impl<T: Into<Content>> From<T> for ToolOutput {
+    fn from(content: T) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    #[error("invalid arguments: {0}; call the tool again with arguments that match its schema")]
+    Arguments(String),
+    #[error("{0}")]
+    Failed(String),
+    /// Not the model's business: ends the run.
+    #[error(transparent)]
+    Fatal(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// A tool whose arguments are a Rust type; field comments become the schema's descriptions.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a typed tool",
+    note = "implement `TypedTool` (a name, a description, an `Args` type) and wrap it with `Typed::new`"
+)]
+pub trait TypedTool: Send + Sync + 'static {
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+    type Args: DeserializeOwned + JsonSchema + Send;
+
+    async fn run(&self, cx: &ToolContext<'_>, args: Self::Args) -> Result<ToolOutput, ToolError>;
+}
+
+/// Makes a [`TypedTool`] a [`Tool`].
+#[derive(Debug)]
+pub struct Typed<T> {
+    tool: T,
+    spec: Arc<ToolSpec>,
+}
+
+impl<T: TypedTool> Typed<T> {
+    pub fn new(tool: T) -> Self {
+        let spec = ToolSpec {
+            name: T::NAME.to_owned(),
+            description: T::DESCRIPTION.to_owned(),
+            input_schema: plain_schema::<T::Args>(),
+        };
+        Self { tool, spec: Arc::new(spec) }
+    }
+
+    /// The same as a trait object, as lists of tools want it.
+    pub fn shared(tool: T) -> Arc<dyn Tool> {
+        Arc::new(Self::new(tool))
+    }
+}
+
+/// Inlined and without `$schema`, `title` and number formats: providers differ in what they accept beyond the basics.
+fn plain_schema<A: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    let schema = settings.into_generator().into_root_schema_for::<A>();
+    let mut schema = schema.to_value();
+    strip(&mut schema);
+    schema
+}
+
+fn strip(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for noise in ["title", "format"] {
+                // A property may be called `title`; only the keyword (a string) goes.
+                if map.get(noise).is_some_and(Value::is_string) {
+                    map.shift_remove(noise);
+                }
+            }
+            map.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+#[async_trait]
+impl<T: TypedTool> Tool for Typed<T> {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let args = serde_json::from_value(Value::Object(args)).map_err(|e| ToolError::Arguments(e.to_string()))?;
+        self.tool.run(cx, args).await
+    }
+}

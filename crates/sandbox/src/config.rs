@@ -1,0 +1,126 @@
+//! The `sandbox:` section of the configuration.
+//!
+//! Invariant: every key has a default, and an unknown key is an error rather than a setting without effect.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::error::{Result, SandboxError};
+use crate::path::{SKILLS, USER_DATA, VPath};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxConfig {
+    /// The provider, spelled as DeerFlow spells it (`deerflow.sandbox.local:LocalSandboxProvider`) or `local`.
+    #[serde(rename = "use")]
+    pub provider: Option<String>,
+    /// Where isolation is unavailable, run commands unconfined instead of refusing them. Not a boundary.
+    pub allow_host_bash: bool,
+    pub bash_output_max_chars: usize,
+    pub read_file_output_max_chars: usize,
+    pub ls_output_max_chars: usize,
+    /// In seconds.
+    #[serde(deserialize_with = "seconds")]
+    pub bash_command_timeout: Duration,
+    /// More host directories that files and commands of every thread see.
+    pub mounts: Vec<Mount>,
+    /// Variables every command gets, beside the few the sandbox sets itself.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// A host directory shown in the sandbox at `container_path`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    pub host_path: PathBuf,
+    pub container_path: String,
+    #[serde(default)]
+    pub read_only: bool,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            provider: None,
+            allow_host_bash: false,
+            bash_output_max_chars: 20_000,
+            read_file_output_max_chars: 50_000,
+            ls_output_max_chars: 20_000,
+            bash_command_timeout: Duration::from_secs(600),
+            mounts: Vec::new(),
+            environment: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a mount may neither cover nor lie in: the sandbox builds these itself.
+const RESERVED: [&str; 15] = [
+    USER_DATA, SKILLS, "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys",
+    "/tmp", "/opt",
+];
+
+impl SandboxConfig {
+    /// Says what cannot work before a thread finds out.
+    pub fn validate(&self) -> Result<()> {
+        if let Some(provider) = &self.provider {
+            let class = provider.rsplit([':', '.']).next().unwrap_or_default();
+            if class != "LocalSandboxProvider" && class != "local" {
+                return Err(bad(
+                    format!("`use: {provider}` is not a provider this build has"),
+                    "write `use: local`, or leave the key out",
+                ));
+            }
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        for mount in &self.mounts {
+            let path = mount.container_path.as_str();
+            if VPath::parse_with(path, &[path.to_owned()]).is_ok_and(|normal| normal.as_str() == path) && path != "/" {
+                if let Some(other) = RESERVED.iter().chain(&seen).find(|other| overlap(path, other)) {
+                    return Err(bad(
+                        format!("mount at `{path}` overlaps `{other}`"),
+                        "choose a container_path of its own, for example `/mnt/data`",
+                    ));
+                }
+            } else {
+                return Err(bad(
+                    format!("container_path `{path}` is not an absolute path in its plain form"),
+                    "write it without `.`, `..` or a slash at the end, for example `/mnt/data`",
+                ));
+            }
+            if !mount.host_path.is_absolute() {
+                return Err(bad(
+                    format!("host_path of the mount at `{path}` is not absolute"),
+                    "write the full path of the host directory",
+                ));
+            }
+            seen.push(path);
+        }
+        self.environment.iter().try_for_each(|(name, value)| crate::exec::check_variable(name, value))
+    }
+}
+
+fn overlap(a: &str, b: &str) -> bool {
+    let under = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    under(a, b) || under(b, a)
+}
+
+fn bad(what: String, fix: &str) -> SandboxError {
+    SandboxError::BadConfig { what, fix: fix.to_owned() }
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Duration, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| serde::de::Error::custom(format!("{seconds} is no number of seconds above zero")))
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,194 @@
+//! What a sandbox can do, whatever stands behind it.
+//!
+//! Invariant: every operation takes a [`VPath`] and reaches nothing outside the sandbox's roots.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use hart_types::{SandboxId, ThreadId, UserId};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Result, SandboxError};
+use crate::exec::{Exec, ExecOutput, OutputSink};
+use crate::path::{PathError, VPath};
+use crate::tier::{Tier, TierReport};
+
+/// An isolated place of one thread: files and commands.
+#[async_trait]
+pub trait Sandbox: Send + Sync + fmt::Debug {
+    fn id(&self) -> &SandboxId;
+
+    fn capabilities(&self) -> Capabilities;
+
+    /// Reads a path as the model wrote it, knowing also this sandbox's configured mounts.
+    fn path(&self, text: &str) -> Result<VPath, PathError>;
+
+    /// Runs a shell command and waits for its end, its timeout, or `cancel`.
+    ///
+    /// Whatever way it ends, and also when the future is dropped, no process of it stays alive.
+    async fn exec(
+        &self,
+        exec: Exec,
+        on_output: Option<&dyn OutputSink>,
+        cancel: &CancellationToken,
+    ) -> Result<ExecOutput>;
+
+    async fn read(&self, path: &VPath) -> Result<Vec<u8>>;
+
+    async fn read_text(&self, path: &VPath) -> Result<String> {
+        String::from_utf8(self.read(path).await?).map_err(|_| SandboxError::NotUtf8(path.clone()))
+    }
+
+    /// Writes a file, with its parent directories. A reader sees the old content or the new, nothing between.
+    async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()>;
+
+    /// Reads a file, hands it to `edit` and writes what it returns, while other writes to this path wait.
+    ///
+    /// `None` leaves the file as it is. Returns whether the file was written.
+    async fn modify(
+        &self,
+        path: &VPath,
+        edit: &mut (dyn for<'a> FnMut(&'a [u8]) -> Option<Vec<u8>> + Send),
+    ) -> Result<bool>;
+
+    async fn stat(&self, path: &VPath) -> Result<Stat>;
+
+    /// What is in a directory, `depth` levels deep (at least 1), sorted, without noise such as `.git`.
+    async fn list(&self, path: &VPath, depth: usize) -> Result<Listing>;
+
+    async fn glob(&self, query: GlobQuery) -> Result<GlobResult>;
+
+    async fn grep(&self, query: GrepQuery) -> Result<GrepResult>;
+
+    /// Removes a file, a link (not its target) or an empty directory.
+    async fn remove(&self, path: &VPath) -> Result<()>;
+}
+
+/// Gives threads their sandboxes.
+#[async_trait]
+pub trait SandboxProvider: Send + Sync + fmt::Debug {
+    async fn acquire(&self, thread: &ThreadId, user: &UserId) -> Result<Arc<dyn Sandbox>>;
+
+    async fn get(&self, id: &SandboxId) -> Option<Arc<dyn Sandbox>>;
+
+    /// The caller is done with it; its files stay.
+    async fn release(&self, id: &SandboxId) -> Result<()>;
+
+    /// Ends what runs and gives out nothing more.
+    async fn shutdown(&self);
+
+    fn tier(&self) -> TierReport;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// How commands are confined; [`Tier::Refused`] means `exec` always answers `Unavailable`.
+    pub tier: Tier,
+    /// Whether commands reach the network.
+    pub network: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteMode {
+    Overwrite,
+    Append,
+    /// Fails with `AlreadyExists` if there is something at the path.
+    CreateNew,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub kind: EntryKind,
+    pub size: u64,
+    /// Seconds since 1970.
+    pub modified: i64,
+    pub read_only: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntryKind {
+    File,
+    Directory,
+    Symlink,
+    /// A socket, FIFO or device.
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub path: VPath,
+    pub kind: EntryKind,
+    /// Zero for anything but a file.
+    pub size: u64,
+    /// 1 for what is directly in the listed directory.
+    pub depth: usize,
+}
+
+/// Entries in path order; a directory comes directly before its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    pub entries: Vec<Entry>,
+    pub truncated: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct GlobQuery {
+    pub base: VPath,
+    /// Matched against the path below `base`: `*` stays in one directory, `**` crosses them.
+    pub pattern: String,
+    pub include_dirs: bool,
+    pub max_results: usize,
+}
+
+impl GlobQuery {
+    pub fn new(base: VPath, pattern: impl Into<String>) -> Self {
+        Self { base, pattern: pattern.into(), include_dirs: false, max_results: 200 }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GlobResult {
+    pub paths: Vec<VPath>,
+    pub truncated: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct GrepQuery {
+    /// A directory, or one file.
+    pub base: VPath,
+    pub pattern: String,
+    /// Only files that match: by name at any depth without a `/` in it, else by the path below `base`.
+    pub glob: Option<String>,
+    pub literal: bool,
+    pub case_sensitive: bool,
+    pub max_results: usize,
+}
+
+impl GrepQuery {
+    pub fn new(base: VPath, pattern: impl Into<String>) -> Self {
+        Self {
+            base,
+            pattern: pattern.into(),
+            glob: None,
+            literal: false,
+            case_sensitive: false,
+            max_results: 100,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrepMatch {
+    pub path: VPath,
+    pub line: u64,
+    /// The line, cut at 200 characters.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrepResult {
+    pub matches: Vec<GrepMatch>,
+    pub truncated: bool,
+}

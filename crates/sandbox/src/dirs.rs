@@ -1,0 +1,104 @@
+//! Where a thread's files are on the host.
+//!
+//! Invariant: an id is opaque client text, so what it becomes in a host path is one plain, harmless name.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use hart_types::{ThreadId, UserId};
+use sha2::{Digest, Sha256};
+
+use crate::path::HostPath;
+
+/// `{home}/users/{user}/threads/{thread}/user-data/{workspace,uploads,outputs}`.
+#[derive(Clone, Debug)]
+pub struct ThreadDirs {
+    thread: PathBuf,
+}
+
+impl ThreadDirs {
+    pub fn new(home: &Path, user: &UserId, thread: &ThreadId) -> Self {
+        let thread = home
+            .join("users")
+            .join(safe_name(user.as_str()))
+            .join("threads")
+            .join(safe_name(thread.as_str()));
+        Self { thread }
+    }
+
+    pub fn workspace(&self) -> HostPath {
+        self.dir("workspace")
+    }
+
+    pub fn uploads(&self) -> HostPath {
+        self.dir("uploads")
+    }
+
+    pub fn outputs(&self) -> HostPath {
+        self.dir("outputs")
+    }
+
+    /// Makes what is missing, for the owner alone.
+    pub fn create(&self) -> io::Result<()> {
+        for dir in [self.workspace(), self.uploads(), self.outputs()] {
+            DirBuilder::new().recursive(true).mode(0o700).create(dir.as_path())?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all files of the thread. Nothing there is no error.
+    pub fn delete(&self) -> io::Result<()> {
+        match std::fs::remove_dir_all(&self.thread) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    fn dir(&self, name: &str) -> HostPath {
+        HostPath::new(self.thread.join("user-data").join(name))
+    }
+}
+
+/// Plain ids stay readable; anything else becomes a hash, marked with a dot that no plain id has.
+pub(crate) fn safe_name(id: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !id.is_empty() && id.len() <= 64 && id.bytes().all(plain) {
+        return id.to_owned();
+    }
+    let digest = Sha256::digest(id.as_bytes());
+    digest.iter().take(20).fold(String::from("h."), |name, byte| format!("{name}{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_ids_keep_their_name() {
+        for id in ["a", "0198c2d4-7e1b-7cc3-98c4-dc0c0c07398f", "user_1", &"x".repeat(64)] {
+            assert_eq!(safe_name(id), id);
+        }
+    }
+
+    #[test]
+    fn hostile_ids_become_one_harmless_component() {
+        let long = "x".repeat(300);
+        let hostile = ["", ".", "..", "../x", "/etc", "a/b", "a\0b", "a\nb", "h.00", "ä", " ", &long, "a\\b", "~"];
+        let mut seen = std::collections::HashSet::new();
+        for id in hostile {
+            let name = safe_name(id);
+            assert!(name.starts_with("h.") && name.len() == 42, "{id:?} became {name:?}");
+            assert!(name.bytes().skip(2).all(|b| b.is_ascii_hexdigit()));
+            assert!(seen.insert(name), "{id:?} shares its directory");
+        }
+    }
+
+    #[test]
+    fn a_thread_stays_below_its_user() {
+        let dirs = ThreadDirs::new(Path::new("/home/h"), &UserId::from("../u"), &ThreadId::from("../../t"));
+        assert!(dirs.workspace().as_path().starts_with("/home/h/users"));
+        assert!(!dirs.workspace().as_path().components().any(|part| part == std::path::Component::ParentDir));
+    }
+}

@@ -1,0 +1,154 @@
+//! A request as the model server received it, with questions a test asks of it in either dialect.
+//!
+//! Invariant: a recorded request is what came over the wire; nothing is defaulted, reordered or repaired.
+
+use std::fmt::Write as _;
+
+use axum::http::request::Parts;
+use bytes::Bytes;
+use serde_json::Value;
+
+/// The two ways a model is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    OpenAi,
+    Anthropic,
+}
+
+/// One request to a [`crate::ModelServer`].
+#[derive(Clone, Debug)]
+pub struct RecordedRequest {
+    pub method: String,
+    pub path: String,
+    pub query: Option<String>,
+    /// In the order received, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// `Null` when the body is empty or not JSON; then see `raw`.
+    pub body: Value,
+    pub raw: Bytes,
+}
+
+/// The answer to one tool call, as the model is shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    pub call_id: String,
+    /// The text of the result; text blocks are joined, other blocks stand as their JSON.
+    pub content: String,
+    /// Only Anthropic says so; in the OpenAI dialect it is always false.
+    pub is_error: bool,
+}
+
+impl RecordedRequest {
+    pub(crate) fn new(parts: &Parts, raw: Bytes) -> Self {
+        let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        Self {
+            method: parts.method.to_string(),
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().map(str::to_owned),
+            headers: parts.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
+            body: serde_json::from_slice(&raw).unwrap_or(Value::Null),
+            raw,
+        }
+    }
+
+    /// The dialect of a model call; `None` for any other request.
+    #[must_use]
+    pub fn dialect(&self) -> Option<Dialect> {
+        match (self.method.as_str(), self.path.as_str()) {
+            ("POST", "/v1/chat/completions") => Some(Dialect::OpenAi),
+            ("POST", "/v1/messages") => Some(Dialect::Anthropic),
+            _ => None,
+        }
+    }
+
+    /// The first header of that name, in any case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(have, _)| have.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    #[must_use]
+    pub fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or_default()
+    }
+
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        self.body["stream"].as_bool().unwrap_or(false)
+    }
+
+    /// The messages as sent; empty when there are none.
+    #[must_use]
+    pub fn messages(&self) -> &[Value] {
+        self.body["messages"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// The text of the messages of one role, in order.
+    #[must_use]
+    pub fn texts_of(&self, role: &str) -> Vec<String> {
+        self.messages().iter().filter(|m| m["role"] == role).map(|m| text_of(&m["content"])).collect()
+    }
+
+    /// The system prompt: Anthropic's `system`, or OpenAI's `system` and `developer` messages joined by blank lines.
+    #[must_use]
+    pub fn system(&self) -> String {
+        if !self.body["system"].is_null() {
+            return text_of(&self.body["system"]);
+        }
+        let instructs = |m: &&Value| m["role"] == "system" || m["role"] == "developer";
+        let texts: Vec<_> = self.messages().iter().filter(instructs).map(|m| text_of(&m["content"])).collect();
+        texts.join("\n\n")
+    }
+
+    /// The names of the offered tools, in order.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<&str> {
+        let tools = self.body["tools"].as_array().map_or(&[][..], Vec::as_slice);
+        tools.iter().filter_map(|tool| tool["function"]["name"].as_str().or(tool["name"].as_str())).collect()
+    }
+
+    /// Every tool result, in order, in either dialect.
+    #[must_use]
+    pub fn tool_results(&self) -> Vec<ToolResult> {
+        let mut results = Vec::new();
+        for message in self.messages() {
+            if message["role"] == "tool" {
+                results.push(ToolResult {
+                    call_id: message["tool_call_id"].as_str().unwrap_or_default().to_owned(),
+                    content: text_of(&message["content"]),
+                    is_error: false,
+                });
+            }
+            let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+            for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
+                results.push(ToolResult {
+                    call_id: block["tool_use_id"].as_str().unwrap_or_default().to_owned(),
+                    content: text_of(&block["content"]),
+                    is_error: block["is_error"].as_bool().unwrap_or(false),
+                });
+            }
+        }
+        results
+    }
+
+    /// The result of one call, if the request carries it.
+    #[must_use]
+    pub fn tool_result(&self, call_id: &str) -> Option<ToolResult> {
+        self.tool_results().into_iter().find(|result| result.call_id == call_id)
+    }
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().fold(String::new(), |mut all, block| {
+            match block["text"].as_str() {
+                Some(text) => all.push_str(text),
+                None => write!(all, "{block}").expect("a String takes any text"),
+            }
+            all
+        }),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,74 @@
+//! Finds where in the script a request stands.
+//!
+//! Invariant: only the few fields that decide are decoded, so that a long conversation costs one scan.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    /// Tool results since the last answer of the model.
+    pub(super) results: u32,
+    pub(super) stream: bool,
+    pub(super) include_usage: bool,
+}
+
+pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
+    let request: Request<'_> = serde_json::from_slice(body)?;
+    let mut results = 0;
+    for message in &request.messages {
+        let blocks = message.blocks();
+        let count = |kind| u32::try_from(blocks.iter().filter(|b| b.kind == kind).count()).unwrap_or(u32::MAX);
+        match message.role.as_ref() {
+            "tool" => results += 1,
+            "user" => results += count("tool_result"),
+            // An assistant message without calls is an answer: what follows is another task.
+            "assistant" if message.tool_calls.is_empty() && count("tool_use") == 0 => results = 0,
+            _ => {}
+        }
+    }
+    let include_usage = request.stream_options.is_some_and(|options| options.include_usage);
+    Ok(Position { results, stream: request.stream, include_usage })
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    messages: Vec<Message<'a>>,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(default)]
+    tool_calls: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+}
+
+impl Message<'_> {
+    fn blocks(&self) -> Vec<Block<'_>> {
+        let content = self.content.map_or("", RawValue::get);
+        if content.starts_with('[') { serde_json::from_str(content).unwrap_or_default() } else { Vec::new() }
+    }
+}

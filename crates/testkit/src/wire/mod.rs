@@ -1,0 +1,73 @@
+//! Spells a turn in a dialect: its stream of events, its single message, its error body.
+//!
+//! Invariant: the bytes are those the provider documents; a turn's oddities are asked for, never accidental.
+
+mod anthropic;
+mod openai;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::request::Dialect;
+use crate::turn::Turn;
+
+/// What of the request shapes the answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// Makes the ids of this answer unlike those of any other.
+    pub(crate) seq: u64,
+    pub(crate) model: String,
+    /// OpenAI's `stream_options.include_usage`.
+    pub(crate) include_usage: bool,
+}
+
+/// The answer as server-sent events, one element per event.
+pub(crate) fn events(dialect: Dialect, turn: &Turn, asked: &Asked) -> Vec<Bytes> {
+    match dialect {
+        Dialect::OpenAi => openai::events(turn, asked),
+        Dialect::Anthropic => anthropic::events(turn, asked),
+    }
+}
+
+/// The answer as one JSON message.
+pub(crate) fn message(dialect: Dialect, turn: &Turn, asked: &Asked) -> Value {
+    match dialect {
+        Dialect::OpenAi => openai::message(turn, asked),
+        Dialect::Anthropic => anthropic::message(turn, asked),
+    }
+}
+
+pub(crate) fn error(dialect: Dialect, status: u16, message: &str) -> Value {
+    match dialect {
+        Dialect::OpenAi => openai::error(status, message),
+        Dialect::Anthropic => anthropic::error(status, message),
+    }
+}
+
+pub(crate) fn models(dialect: Dialect) -> Value {
+    match dialect {
+        Dialect::OpenAi => openai::models(),
+        Dialect::Anthropic => anthropic::models(),
+    }
+}
+
+/// The same reason in both dialects' words, OpenAI's first.
+const STOP_WORDS: [(&str, &str); 4] = [
+    ("stop", "end_turn"),
+    ("tool_calls", "tool_use"),
+    ("length", "max_tokens"),
+    ("content_filter", "refusal"),
+];
+
+fn stop_word(dialect: Dialect, turn: &Turn) -> &str {
+    let said = match &turn.stop {
+        Some(word) => word.as_str(),
+        None if turn.has_tool_calls() => "tool_calls",
+        None => "stop",
+    };
+    match (dialect, STOP_WORDS.iter().find(|(openai, anthropic)| [*openai, *anthropic].contains(&said))) {
+        (Dialect::OpenAi, Some((openai, _))) => openai,
+        (Dialect::Anthropic, Some((_, anthropic))) => anthropic,
+        (_, None) => said,
+    }
+}
