@@ -23,15 +23,27 @@ pub enum AgentEvent {
     /// A message that entered the thread.
     Message(Arc<Message>),
     /// A node's writes: a middleware's name, `model` or `tools`.
-    Updates { node: Arc<str>, update: Arc<Map<String, Value>> },
+    Updates {
+        node: Arc<str>,
+        update: Arc<Map<String, Value>>,
+    },
     /// The state after a durable step.
     Values(Snapshot),
     ToolStarted(Arc<ToolCall>),
     /// Output of a tool that is still running.
-    ToolProgress { call_id: ToolCallId, text: String },
+    ToolProgress {
+        call_id: ToolCallId,
+        text: String,
+    },
     ToolFinished(Arc<Message>),
     /// Anything a middleware or tool wants a client to see.
     Custom(Value),
+}
+
+impl AgentEvent {
+    pub(crate) fn updates(node: &str, writes: &[(String, Value)]) -> Self {
+        Self::Updates { node: node.into(), update: Arc::new(writes.iter().cloned().collect()) }
+    }
 }
 
 /// A state with the schema that knows what of it clients may see. Cheap to make, rendered only when asked.

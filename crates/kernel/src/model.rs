@@ -21,7 +21,11 @@ use crate::ToolSpec;
 pub trait ChatModel: Send + Sync {
     fn profile(&self) -> &ModelProfile;
 
-    async fn stream(&self, request: ChatRequest, cancel: &CancellationToken) -> Result<ChatStream, ModelError>;
+    async fn stream(
+        &self,
+        request: ChatRequest,
+        cancel: &CancellationToken,
+    ) -> Result<ChatStream, ModelError>;
 }
 
 /// Any number of fragments, then exactly one [`ChatChunk::Done`], or an error.

@@ -49,11 +49,31 @@ mod tests {
     fn every_case_is_decided() {
         use Node::*;
         let table = [
-            (BeforeAgent, [BeforeModel, BeforeModel, BeforeModel, AfterAgent], [BeforeModel, BeforeModel, Tools, AfterAgent]),
-            (BeforeModel, [Model, BeforeModel, BeforeModel, AfterAgent], [Model, BeforeModel, Tools, AfterAgent]),
-            (Model, [AfterModel, BeforeModel, BeforeModel, AfterAgent], [AfterModel, BeforeModel, Tools, AfterAgent]),
-            (AfterModel, [AfterAgent, BeforeModel, BeforeModel, AfterAgent], [Tools, BeforeModel, Tools, AfterAgent]),
-            (Tools, [BeforeModel, BeforeModel, BeforeModel, AfterAgent], [BeforeModel, BeforeModel, Tools, AfterAgent]),
+            (
+                BeforeAgent,
+                [BeforeModel, BeforeModel, BeforeModel, AfterAgent],
+                [BeforeModel, BeforeModel, Tools, AfterAgent],
+            ),
+            (
+                BeforeModel,
+                [Model, BeforeModel, BeforeModel, AfterAgent],
+                [Model, BeforeModel, Tools, AfterAgent],
+            ),
+            (
+                Model,
+                [AfterModel, BeforeModel, BeforeModel, AfterAgent],
+                [AfterModel, BeforeModel, Tools, AfterAgent],
+            ),
+            (
+                AfterModel,
+                [AfterAgent, BeforeModel, BeforeModel, AfterAgent],
+                [Tools, BeforeModel, Tools, AfterAgent],
+            ),
+            (
+                Tools,
+                [BeforeModel, BeforeModel, BeforeModel, AfterAgent],
+                [BeforeModel, BeforeModel, Tools, AfterAgent],
+            ),
             (AfterAgent, [End; 4], [End; 4]),
             (End, [End; 4], [End; 4]),
         ];

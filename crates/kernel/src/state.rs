@@ -84,9 +84,22 @@ impl Update {
         self.to_writes().into_iter().collect()
     }
 
+    /// The messages these writes put into the thread.
+    pub(crate) fn message_writes(&self) -> Vec<Arc<hart_types::Message>> {
+        let writes =
+            self.writes.iter().filter_map(|write| write.as_any().downcast_ref::<TypedWrite<Messages>>());
+        writes.flat_map(|write| write.0.messages()).cloned().collect()
+    }
+
     /// Appends another update's writes after these.
     pub fn extend(&mut self, other: Self) {
         self.writes.extend(other.writes);
+    }
+}
+
+impl From<Box<dyn Write>> for Update {
+    fn from(write: Box<dyn Write>) -> Self {
+        Self { writes: vec![write] }
     }
 }
 
@@ -117,6 +130,7 @@ pub enum StateError {
 }
 
 trait Write: Send + Sync {
+    fn as_any(&self) -> &dyn Any;
     fn name(&self) -> &'static str;
     fn to_json(&self) -> Value;
     fn apply(self: Box<Self>, state: &mut State) -> Result<(), StateError>;
@@ -125,6 +139,10 @@ trait Write: Send + Sync {
 struct TypedWrite<K: StateKey>(K::Update);
 
 impl<K: StateKey> Write for TypedWrite<K> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn name(&self) -> &'static str {
         K::NAME
     }

@@ -139,7 +139,8 @@ impl<T: TypedTool> Tool for Typed<T> {
     }
 
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {
-        let args = serde_json::from_value(Value::Object(args)).map_err(|e| ToolError::Arguments(e.to_string()))?;
+        let args =
+            serde_json::from_value(Value::Object(args)).map_err(|e| ToolError::Arguments(e.to_string()))?;
         self.tool.run(cx, args).await
     }
 }

@@ -90,7 +90,10 @@ pub enum BlockView<'a> {
 pub enum ImageSource<'a> {
     /// `https:` or `data:` URL.
     Url(&'a str),
-    Base64 { mime_type: &'a str, data: &'a str },
+    Base64 {
+        mime_type: &'a str,
+        data: &'a str,
+    },
 }
 
 impl Block {

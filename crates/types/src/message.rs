@@ -212,7 +212,8 @@ impl Elided {
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = Writer { map: serializer.serialize_map(None)?, message: self, written: Elided::default() };
+        let mut out =
+            Writer { map: serializer.serialize_map(None)?, message: self, written: Elided::default() };
         let no_content = matches!(&self.content, Content::Text(text) if text.is_empty());
         out.field(Field::Content, &self.content, no_content)?;
         out.field(Field::AdditionalKwargs, &self.additional_kwargs, self.additional_kwargs.is_empty())?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Slot, StateError};
+use super::{Slot, StateError, TypedWrite, Write};
 
 /// The type is the key. A third party adds one in its own crate:
 ///
@@ -69,7 +69,7 @@ pub(super) struct KeySpec {
     pub(super) type_id: TypeId,
     pub(super) type_name: &'static str,
     pub(super) decode: fn(&Value) -> Result<Slot, serde_json::Error>,
-    pub(super) write_json: fn(Option<Slot>, Value) -> Result<Slot, StateError>,
+    pub(super) parse: fn(Value) -> Result<Box<dyn Write>, StateError>,
 }
 
 impl KeySpec {
@@ -83,10 +83,10 @@ impl KeySpec {
                 let value = <K::Value as serde::Deserialize>::deserialize(json)?;
                 Ok(Slot::typed::<K>(value))
             },
-            write_json: |slot, json| {
-                let update: K::Update = serde_json::from_value(json)
+            parse: |json| {
+                let update = serde_json::from_value(json)
                     .map_err(|source| StateError::Shape { name: K::NAME, source })?;
-                Slot::reduce::<K>(slot, update)
+                Ok(Box::new(TypedWrite::<K>(update)))
             },
         }
     }

@@ -32,7 +32,9 @@ impl StateKey for Messages {
                     all.remove(at);
                 }
                 (Body::Remove, None) => {
-                    return Err(ReduceError(format!("cannot remove message `{id}`: the thread has none with that id")));
+                    return Err(ReduceError(format!(
+                        "cannot remove message `{id}`: the thread has none with that id"
+                    )));
                 }
                 (_, Some(at)) => {
                     if let Some(slot) = all.get_mut(at) {

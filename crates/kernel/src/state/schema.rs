@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::key::KeySpec;
-use super::{Scope, Slot, State, StateError, StateKey};
+use super::{Scope, Slot, State, StateError, StateKey, Update};
 
 /// Built once from an agent's middleware, then frozen.
 #[derive(Clone, Debug, Default)]
@@ -43,27 +43,29 @@ impl Schema {
         state
     }
 
-    /// Applies JSON from a client (run input, `POST /state`) through the same reducers as hooks: all or nothing.
-    pub fn write_json(&self, state: &mut State, values: Map<String, Value>) -> Result<(), StateError> {
-        let mut next = state.clone();
+    /// Reads JSON from a client (run input, `POST /state`) as the writes a hook would make.
+    pub fn parse(&self, values: Map<String, Value>) -> Result<Update, StateError> {
+        let mut update = Update::none();
         for (name, json) in values {
             match self.keys.get(name.as_str()) {
                 Some(spec) if spec.scope == Scope::Private => return Err(StateError::NotWritable { name }),
-                Some(spec) => next.fold(spec, json)?,
-                None => tracing::warn!(key = %name, "ignored: no middleware of this agent declares this state key"),
+                Some(spec) => update.writes.push((spec.parse)(json)?),
+                None => {
+                    tracing::warn!(key = %name, "ignored: no middleware of this agent declares this state key")
+                }
             }
         }
-        *state = next;
-        Ok(())
+        Ok(update)
     }
 
-    /// Folds one logged step back in; unlike [`Schema::write_json`] it may touch private keys, and it never fails:
+    /// Folds one logged step back in; unlike [`Schema::parse`] it may touch private keys, and it never fails:
     /// a write that no longer fits is passed over, so that an old thread opens with a newer hart.
     pub fn replay(&self, state: &mut State, writes: Vec<(String, Value)>) {
         for (name, json) in writes {
             match self.keys.get(name.as_str()) {
                 Some(spec) => {
-                    if let Err(error) = state.fold(spec, json) {
+                    let folded = (spec.parse)(json).and_then(|write| state.apply(write.into()));
+                    if let Err(error) = folded {
                         tracing::warn!(key = spec.name, %error, "a stored write no longer fits its key; passed over");
                     }
                 }
@@ -91,14 +93,5 @@ impl Schema {
         let shared = |name: &str| self.keys.get(name).is_some_and(|key| key.scope == Scope::Shared);
         let slots = state.slots.iter().filter(|(name, _)| shared(name));
         State { slots: slots.map(|(name, slot)| (name.clone(), slot.clone())).collect() }
-    }
-}
-
-impl State {
-    /// Folds one JSON write. On failure the slot is as it was.
-    fn fold(&mut self, spec: &KeySpec, json: Value) -> Result<(), StateError> {
-        let slot = (spec.write_json)(self.slots.get(spec.name).cloned(), json)?;
-        self.slots.insert(spec.name.to_owned(), slot);
-        Ok(())
     }
 }

@@ -1,0 +1,197 @@
+//! An agent: a model, tools, a chain of middleware and a schema, checked and frozen.
+//!
+//! Invariant: `build` is the only way to make one, and a built agent never changes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use hart_types::ThreadId;
+use serde_json::{Map, Value};
+
+use crate::run::Execution;
+use crate::{
+    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, RunContext, RunError,
+    RunReport, Schema, Snapshot, State, StateError, Tool, ToolSpec, Update,
+};
+
+pub struct Agent {
+    pub(crate) name: Arc<str>,
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) system: Option<Arc<str>>,
+    pub(crate) settings: ModelSettings,
+    pub(crate) chain: Vec<Arc<dyn Middleware>>,
+    pub(crate) tools: BTreeMap<String, Arc<dyn Tool>>,
+    pub(crate) specs: Arc<[Arc<ToolSpec>]>,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
+    pub(crate) recursion_limit: u32,
+}
+
+impl Agent {
+    pub fn builder(model: Arc<dyn ChatModel>) -> AgentBuilder {
+        AgentBuilder {
+            name: "agent".into(),
+            model,
+            system: None,
+            settings: ModelSettings::default(),
+            chain: Vec::new(),
+            tools: Vec::new(),
+            checkpointer: None,
+            recursion_limit: 1000,
+        }
+    }
+
+    /// Runs to the end, a jump to the end, an error or a cancellation. The report always holds the state reached.
+    pub async fn run(&self, input: Update, cx: &RunContext) -> RunReport {
+        match self.load(&cx.thread_id).await {
+            Ok(state) => Execution::new(self, cx, state).run(input).await,
+            Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
+        }
+    }
+
+    /// Reads a client's JSON as input for [`Agent::run`].
+    pub fn input(&self, values: Map<String, Value>) -> Result<Update, StateError> {
+        self.schema.parse(values)
+    }
+
+    /// The thread's state as its log tells it.
+    pub async fn load(&self, thread: &ThreadId) -> Result<State, RunError> {
+        let mut state = State::default();
+        if let Some(checkpointer) = &self.checkpointer {
+            for step in checkpointer.load(thread).await.map_err(RunError::Checkpoint)? {
+                self.schema.replay(&mut state, step.writes);
+            }
+        }
+        Ok(state)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the model is told about the tools, by name.
+    pub fn tools(&self) -> &[Arc<ToolSpec>] {
+        &self.specs
+    }
+
+    /// The middlewares, outermost first.
+    pub fn chain(&self) -> impl Iterator<Item = &'static str> {
+        self.chain.iter().map(|middleware| middleware.name())
+    }
+
+    pub(crate) fn snapshot(&self, state: State) -> Snapshot {
+        Snapshot { state, schema: Arc::clone(&self.schema) }
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent")
+            .field("name", &self.name)
+            .field("model", &self.model.profile().name)
+            .field("tools", &self.tools.keys().collect::<Vec<_>>())
+            .field("chain", &self.chain().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Full takeover: exactly this chain, in this order.
+#[must_use = "call `build`"]
+pub struct AgentBuilder {
+    name: Arc<str>,
+    model: Arc<dyn ChatModel>,
+    system: Option<Arc<str>>,
+    settings: ModelSettings,
+    chain: Vec<Arc<dyn Middleware>>,
+    tools: Vec<Arc<dyn Tool>>,
+    checkpointer: Option<Arc<dyn Checkpointer>>,
+    recursion_limit: u32,
+}
+
+impl AgentBuilder {
+    /// Who the model's calls come from; recordings are keyed by it.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
+        self.system = Some(prompt.into());
+        self
+    }
+
+    pub fn settings(mut self, settings: ModelSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The chain, outermost first.
+    pub fn middleware(mut self, chain: Vec<Arc<dyn Middleware>>) -> Self {
+        self.chain = chain;
+        self
+    }
+
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    pub fn checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
+        self.checkpointer = Some(checkpointer);
+        self
+    }
+
+    /// How many model calls and tool batches a run may take.
+    pub fn recursion_limit(mut self, limit: u32) -> Self {
+        self.recursion_limit = limit;
+        self
+    }
+
+    pub fn build(self) -> Result<Agent, BuildError> {
+        let mut schema = Schema::default();
+        schema.declare::<Messages>()?;
+        for middleware in &self.chain {
+            middleware.declare(&mut schema)?;
+        }
+        let (tools, specs) = merge_tools(self.tools, &self.chain)?;
+        Ok(Agent {
+            name: self.name,
+            model: self.model,
+            system: self.system,
+            settings: self.settings,
+            chain: self.chain,
+            tools,
+            specs,
+            schema: Arc::new(schema),
+            checkpointer: self.checkpointer,
+            recursion_limit: self.recursion_limit,
+        })
+    }
+}
+
+impl fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+type ToolTable = (BTreeMap<String, Arc<dyn Tool>>, Arc<[Arc<ToolSpec>]>);
+
+/// The caller's tools first, then each middleware's; the model sees them in this order.
+fn merge_tools(own: Vec<Arc<dyn Tool>>, chain: &[Arc<dyn Middleware>]) -> Result<ToolTable, BuildError> {
+    let own = own.into_iter().map(|tool| ("the caller", tool));
+    let contributed = chain.iter().flat_map(|m| m.tools().into_iter().map(|tool| (m.name(), tool)));
+    let mut table: BTreeMap<String, (&str, Arc<dyn Tool>)> = BTreeMap::new();
+    let mut specs = Vec::new();
+    for (origin, tool) in own.chain(contributed) {
+        let spec = Arc::clone(tool.spec());
+        if let Some((first, _)) = table.get(&spec.name) {
+            let (first, second) = ((*first).to_owned(), origin.to_owned());
+            return Err(BuildError::DuplicateTool { name: spec.name.clone(), first, second });
+        }
+        table.insert(spec.name.clone(), (origin, tool));
+        specs.push(spec);
+    }
+    Ok((table.into_iter().map(|(name, (_, tool))| (name, tool)).collect(), specs.into()))
+}

@@ -1,0 +1,46 @@
+//! Why a run, or the making of an agent, failed.
+//!
+//! Invariant: `RunError` is for the client and says what to do next; what only the operator needs is its source.
+
+use crate::{CheckpointError, HookError, ModelError, StateError};
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("stopped after {limit} steps without an answer; raise `max_recursion_limit` or split the task")]
+    RecursionLimit { limit: u32 },
+    #[error(transparent)]
+    Model(ModelError),
+    #[error("the input does not fit the thread's state")]
+    Input(#[source] StateError),
+    #[error("{place} failed")]
+    Hook {
+        place: String,
+        #[source]
+        source: HookError,
+    },
+    #[error("the thread could not be read or saved; what was done since the last step may be lost")]
+    Checkpoint(#[source] CheckpointError),
+}
+
+impl RunError {
+    pub(crate) fn hook(place: impl Into<String>, source: HookError) -> Self {
+        match source {
+            HookError::Model(ModelError::Cancelled) => Self::Cancelled,
+            HookError::Model(error) => Self::Model(error),
+            source => Self::Hook { place: place.into(), source },
+        }
+    }
+}
+
+/// Everything that can be wrong with an agent is found when it is built, not mid-run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("two tools are called `{name}`: one from {first}, one from {second}; rename or drop one of them")]
+    DuplicateTool { name: String, first: String, second: String },
+}

@@ -1,0 +1,92 @@
+//! The innermost model call: streams fragments to the sink and returns the finished message.
+//!
+//! Invariant: every fragment carries the id of the message it becomes.
+
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use hart_types::{AiChunk, Body, Message, MessageId, ToolCallChunk, UsageMetadata};
+use serde_json::Value;
+
+use crate::{
+    Agent, AgentEvent, ChatChunk, ChatRequest, HookError, ModelCore, ModelError, ModelRequest, ModelResponse,
+    RunContext, State, Update,
+};
+
+pub(crate) struct ModelCall<'a> {
+    pub(crate) agent: &'a Agent,
+}
+
+impl ModelCall<'_> {
+    pub(crate) fn request(&self, state: &State) -> ChatRequest {
+        ChatRequest {
+            caller: self.agent.name.clone(),
+            system: self.agent.system.clone(),
+            messages: state.messages().to_vec(),
+            tools: self.agent.specs.clone(),
+            settings: self.agent.settings.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl ModelCore for ModelCall<'_> {
+    async fn call(&self, cx: &RunContext, request: ModelRequest) -> Result<ModelResponse, HookError> {
+        let answer = self.stream(cx, request.chat);
+        let message = tokio::select! {
+            biased;
+            () = cx.cancel.cancelled() => return Err(ModelError::Cancelled.into()),
+            message = answer => message?,
+        };
+        Ok(ModelResponse { message, update: Update::none() })
+    }
+}
+
+impl ModelCall<'_> {
+    async fn stream(&self, cx: &RunContext, request: ChatRequest) -> Result<Message, ModelError> {
+        let id = MessageId::from(format!("run--{}", uuid::Uuid::now_v7()));
+        let mut stream = self.agent.model.stream(request, &cx.cancel).await?;
+        while let Some(chunk) = stream.next().await {
+            let fragment = match chunk? {
+                ChatChunk::Text(text) => Fragment { text, ..Fragment::default() },
+                ChatChunk::Reasoning(reasoning) => Fragment { reasoning, ..Fragment::default() },
+                ChatChunk::ToolCall(call) => Fragment { call: Some(call), ..Fragment::default() },
+                ChatChunk::Done(mut message) => {
+                    let usage = message.as_ai().and_then(|ai| ai.usage.clone());
+                    let last = Fragment { usage, last: true, ..Fragment::default() };
+                    cx.emit(AgentEvent::MessageChunk(Box::new(last.into_message(&id)))).await;
+                    message.id = Some(id);
+                    return Ok(*message);
+                }
+            };
+            cx.emit(AgentEvent::MessageChunk(Box::new(fragment.into_message(&id)))).await;
+        }
+        let model = self.agent.model.profile().name.clone();
+        Err(ModelError::Interrupted {
+            model,
+            message: "the stream ended before the answer was complete".to_owned(),
+        })
+    }
+}
+
+#[derive(Default)]
+struct Fragment {
+    text: String,
+    reasoning: String,
+    call: Option<ToolCallChunk>,
+    usage: Option<UsageMetadata>,
+    last: bool,
+}
+
+impl Fragment {
+    fn into_message(self, id: &MessageId) -> Message {
+        let mut chunk = AiChunk { position: self.last.then(|| "last".to_owned()), ..AiChunk::default() };
+        chunk.tool_call_chunks.extend(self.call);
+        chunk.ai.usage = self.usage;
+        let mut message = Message::new(Body::AiChunk(chunk), self.text).with_id(id.clone());
+        if !self.reasoning.is_empty() {
+            // Where LangChain's clients look for streamed reasoning: fragments under one key concatenate.
+            message.additional_kwargs.insert("reasoning_content".to_owned(), Value::from(self.reasoning));
+        }
+        message
+    }
+}

@@ -1,0 +1,177 @@
+//! Tool calls waiting for a result, and the running of one.
+//!
+//! Invariant: every pending call gets exactly one result: the tool's, or an error the model can act on.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatus};
+
+use crate::run::{guarded, panic_text};
+use crate::{
+    Agent, AgentEvent, Command, HookError, ModelError, Next, RunContext, State, ToolContext, ToolCore,
+    ToolError, ToolNext, ToolOutcome, ToolRequest,
+};
+
+/// A call of the last AI message that has no result yet.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    Valid {
+        id: ToolCallId,
+        call: Arc<ToolCall>,
+    },
+    /// Its arguments did not parse: the model must be told, nothing can run.
+    Invalid {
+        id: ToolCallId,
+        call: InvalidToolCall,
+    },
+}
+
+impl Pending {
+    /// In call order. A call without an id cannot be answered and is left to the repair of the history.
+    pub(crate) fn collect(messages: &[Arc<Message>]) -> Vec<Self> {
+        let Some((ai, answered)) = last_answer(messages) else { return Vec::new() };
+        let open = |id: &Option<ToolCallId>| id.clone().filter(|id| !answered.contains(&id));
+        let valid = ai
+            .tool_calls
+            .iter()
+            .filter_map(|call| open(&call.id).map(|id| Self::Valid { id, call: Arc::new(call.clone()) }));
+        let invalid = ai
+            .invalid_tool_calls
+            .iter()
+            .filter_map(|call| open(&call.id).map(|id| Self::Invalid { id, call: call.clone() }));
+        valid.chain(invalid).collect()
+    }
+
+    pub(crate) fn exist(messages: &[Arc<Message>]) -> bool {
+        let Some((ai, answered)) = last_answer(messages) else { return false };
+        let open = |id: &Option<ToolCallId>| id.as_ref().is_some_and(|id| !answered.contains(&id));
+        ai.tool_calls.iter().any(|call| open(&call.id))
+            || ai.invalid_tool_calls.iter().any(|call| open(&call.id))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Valid { call, .. } => &call.name,
+            Self::Invalid { call, .. } => call.name.as_deref().unwrap_or("unknown"),
+        }
+    }
+
+    fn id(&self) -> &ToolCallId {
+        match self {
+            Self::Valid { id, .. } | Self::Invalid { id, .. } => id,
+        }
+    }
+
+    fn error(&self, text: impl Into<String>) -> Message {
+        Message::tool(self.id(), self.name(), ToolStatus::Error, text.into())
+    }
+
+    /// The result of a call whose failure ends the run.
+    pub(crate) fn failed(&self, error: &HookError) -> Message {
+        match error {
+            HookError::Model(ModelError::Cancelled) => {
+                self.error("Error: cancelled before it finished; what it had done until then is not known.")
+            }
+            other => self.error(format!("Error: the run ended here: {other}")),
+        }
+    }
+}
+
+type LastAnswer<'a> = (&'a hart_types::Ai, Vec<&'a ToolCallId>);
+
+/// The last AI message and the ids of the calls answered after it.
+fn last_answer(messages: &[Arc<Message>]) -> Option<LastAnswer<'_>> {
+    let mut answered = Vec::new();
+    for message in messages.iter().rev() {
+        match &message.body {
+            Body::Ai(ai) => return Some((ai, answered)),
+            Body::Tool(result) => answered.push(&result.tool_call_id),
+            // A new question closes the old answer; its open calls are for the repair of the history.
+            Body::Human => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+pub(crate) struct ToolCallRunner<'a> {
+    pub(crate) agent: &'a Agent,
+}
+
+impl ToolCallRunner<'_> {
+    pub(crate) async fn run(
+        &self,
+        cx: &RunContext,
+        state: &State,
+        pending: &Pending,
+    ) -> Result<ToolOutcome, HookError> {
+        let call = match pending {
+            Pending::Valid { call, .. } => Arc::clone(call),
+            Pending::Invalid { call, .. } => {
+                let message = pending.error(invalid_text(call));
+                cx.emit(AgentEvent::ToolFinished(Arc::new(message.clone()))).await;
+                return Ok(ToolOutcome { message, command: Command::none() });
+            }
+        };
+        cx.emit(AgentEvent::ToolStarted(Arc::clone(&call))).await;
+        let next: ToolNext<'_> = Next { rest: &self.agent.chain, cx, core: self };
+        let outcome = guarded(cx, next.run(ToolRequest { call, state: state.clone() })).await;
+        let message = match &outcome {
+            Ok(outcome) => outcome.message.clone(),
+            Err(error) => pending.failed(error),
+        };
+        cx.emit(AgentEvent::ToolFinished(Arc::new(message))).await;
+        outcome
+    }
+}
+
+#[async_trait]
+impl ToolCore for ToolCallRunner<'_> {
+    async fn call(&self, cx: &RunContext, request: ToolRequest) -> Result<ToolOutcome, HookError> {
+        let ToolRequest { call, state } = request;
+        let id = call.id.clone().unwrap_or_else(|| "".into());
+        let Some(tool) = self.agent.tools.get(&call.name) else {
+            return Ok(error_outcome(&id, &call.name, self.unknown_tool(&call.name)));
+        };
+        let context = ToolContext { run: cx, state: &state, call_id: &id };
+        let work = AssertUnwindSafe(tool.call(&context, call.args.clone())).catch_unwind();
+        let error = match work.await {
+            Ok(Ok(output)) => {
+                let mut message = Message::tool(&id, &call.name, ToolStatus::Success, output.content);
+                if let Body::Tool(result) = &mut message.body {
+                    result.artifact = output.artifact;
+                }
+                return Ok(ToolOutcome { message, command: output.command });
+            }
+            Ok(Err(ToolError::Fatal(source))) => return Err(HookError::Other(source)),
+            Ok(Err(error)) => format!("Error: {error}"),
+            Err(panic) => {
+                let text = panic_text(panic.as_ref());
+                tracing::error!(tool = %call.name, panic = %text, "a tool panicked");
+                format!("Error: the tool `{}` crashed ({text}); try another way", call.name)
+            }
+        };
+        Ok(error_outcome(&id, &call.name, error))
+    }
+}
+
+impl ToolCallRunner<'_> {
+    fn unknown_tool(&self, name: &str) -> String {
+        let known: Vec<&str> = self.agent.tools.keys().map(String::as_str).collect();
+        format!("Error: there is no tool `{name}`; the tools are: {}", known.join(", "))
+    }
+}
+
+fn error_outcome(id: &ToolCallId, name: &str, text: String) -> ToolOutcome {
+    ToolOutcome { message: Message::tool(id, name, ToolStatus::Error, text), command: Command::none() }
+}
+
+/// The raw arguments are quoted back, shortened: the model sees what it wrote and where it went wrong.
+fn invalid_text(call: &InvalidToolCall) -> String {
+    let error = call.error.as_deref().unwrap_or("the arguments are not a JSON object");
+    let raw: String = call.args.as_deref().unwrap_or_default().chars().take(500).collect();
+    format!("Error: nothing was run: {error}. Call the tool again with valid JSON arguments. You sent: {raw}")
+}

@@ -1,0 +1,91 @@
+//! Cancellation reaches a silent model and a deaf tool, and leaves a thread that can go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hart_kernel::*;
+use hart_types::ToolStatus;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::*;
+
+/// Never answers.
+struct Silent;
+
+#[async_trait]
+impl ChatModel for Silent {
+    fn profile(&self) -> &ModelProfile {
+        unreachable!("nobody asks")
+    }
+    async fn stream(&self, _: ChatRequest, _: &CancellationToken) -> Result<ChatStream, ModelError> {
+        Ok(Box::pin(futures_util::stream::pending()))
+    }
+}
+
+/// Runs for ever and does not listen.
+struct Deaf;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct NoArgs {}
+
+#[async_trait]
+impl TypedTool for Deaf {
+    const NAME: &'static str = "deaf";
+    const DESCRIPTION: &'static str = "Does not listen.";
+    type Args = NoArgs;
+    async fn run(&self, _: &ToolContext<'_>, _: NoArgs) -> Result<ToolOutput, ToolError> {
+        std::future::pending().await
+    }
+}
+
+async fn cancelled_run(agent: Agent, cx: RunContext) -> RunReport {
+    let cancel = cx.cancel.clone();
+    let (report, ()) = tokio::join!(agent.run(ask("q"), &cx), async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        cancel.cancel();
+    });
+    report
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_model_is_left() {
+    let report = cancelled_run(Agent::builder(Arc::new(Silent)).build().unwrap(), cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::Cancelled)));
+    assert_eq!(transcript(&report).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deaf_tool_is_dropped_and_its_call_answered() {
+    let model = script([calls(&[("1", "deaf", json!({})), ("2", "echo", json!({"say": "x"}))])]);
+    let tools = [Typed::shared(Deaf), Typed::shared(Echo)];
+    let report = cancelled_run(Agent::builder(model).tools(tools).build().unwrap(), cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::Cancelled)));
+    let messages = report.state().messages();
+    assert_eq!(messages[2].as_tool_result().unwrap().status, ToolStatus::Error);
+    assert!(messages[2].text().contains("cancelled"));
+    assert_eq!(messages[3].text(), "x", "the finished call's result was lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_that_do_not_listen_are_left_too() {
+    struct Stuck;
+    #[async_trait]
+    impl Middleware for Stuck {
+        async fn before_model(&self, _: &RunContext, _: &State) -> HookResult {
+            std::future::pending().await
+        }
+    }
+    let agent = Agent::builder(script([])).middleware(vec![Arc::new(Stuck)]).build().unwrap();
+    let report = cancelled_run(agent, cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::Cancelled)));
+}
+
+#[tokio::test]
+async fn a_run_cancelled_before_it_starts_keeps_the_question() {
+    let cx = cx();
+    cx.cancel.cancel();
+    let report = Agent::builder(script([])).build().unwrap().run(ask("q"), &cx).await;
+    assert!(matches!(report.outcome, Err(RunError::Cancelled)));
+    assert_eq!(transcript(&report).len(), 1);
+}

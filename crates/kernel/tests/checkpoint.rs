@@ -1,0 +1,64 @@
+//! The log of steps: what is in it, and that a thread is the fold of it.
+
+use std::sync::Arc;
+
+use hart_kernel::*;
+use hart_types::{Message, ThreadId};
+use serde_json::json;
+
+use crate::support::*;
+
+fn agent(answers: impl IntoIterator<Item = Message>, log: &Arc<MemoryLog>) -> Agent {
+    let builder = Agent::builder(script(answers)).tools([Typed::shared(Echo)]);
+    builder.checkpointer(log.clone()).build().unwrap()
+}
+
+#[tokio::test]
+async fn one_step_per_model_call_and_per_batch() {
+    let log = Arc::new(MemoryLog::default());
+    let agent = agent([calls(&[("1", "echo", json!({"say": "x"}))]), say("done")], &log);
+    agent.run(ask("q"), &cx()).await.outcome.unwrap();
+    let log = log.0.lock().unwrap();
+    let sources: Vec<_> = log[&ThreadId::from("t1")].iter().map(|step| step.source).collect();
+    assert_eq!(sources, [StepSource::Input, StepSource::Model, StepSource::Tools, StepSource::Model]);
+}
+
+#[tokio::test]
+async fn the_next_run_sees_the_thread() {
+    let log = Arc::new(MemoryLog::default());
+    agent([say("one")], &log).run(ask("first"), &cx()).await.outcome.unwrap();
+    let report = agent([say("two")], &log).run(ask("second"), &cx()).await;
+    let texts: Vec<_> = transcript(&report).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, ["first", "one", "second", "two"]);
+}
+
+#[tokio::test]
+async fn a_step_does_not_grow_with_the_thread() {
+    let log = Arc::new(MemoryLog::default());
+    for _ in 0..20 {
+        agent([say("a")], &log).run(ask("q"), &cx()).await.outcome.unwrap();
+    }
+    let log = log.0.lock().unwrap();
+    let size = |step: &Step| serde_json::to_string(step).unwrap().len();
+    let steps = &log[&ThreadId::from("t1")];
+    assert!(size(steps.last().unwrap()) <= size(&steps[1]) + 16);
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_fails_the_run() {
+    struct Full;
+    #[async_trait]
+    impl Checkpointer for Full {
+        async fn append(&self, _: &ThreadId, _: Step) -> Result<(), CheckpointError> {
+            Err(CheckpointError { message: "disk full".into(), source: None })
+        }
+        async fn load(&self, _: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+            Ok(Vec::new())
+        }
+    }
+    let model = script([]);
+    let agent = Agent::builder(model.clone()).checkpointer(Arc::new(Full)).build().unwrap();
+    let report = agent.run(ask("q"), &cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::Checkpoint(_))));
+    assert_eq!(model.calls(), 0, "the model was asked although the question was not saved");
+}

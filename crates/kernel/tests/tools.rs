@@ -1,0 +1,117 @@
+//! Tool calls: order, errors the model can act on, broken calls, limits.
+
+use std::sync::Arc;
+
+use hart_kernel::*;
+use hart_types::{Ai, Body, InvalidToolCall, Message, ToolStatus};
+use serde_json::json;
+
+use crate::support::*;
+
+async fn run(answers: impl IntoIterator<Item = Message>) -> RunReport {
+    let agent = Agent::builder(script(answers)).tools([Typed::shared(Echo)]).build().unwrap();
+    agent.run(ask("q"), &cx()).await
+}
+
+#[tokio::test]
+async fn calls_run_concurrently_and_results_keep_call_order() {
+    let batch = calls(&[
+        ("slow", "echo", json!({"say": "first", "turns": 50})),
+        ("fast", "echo", json!({"say": "second"})),
+    ]);
+    let ears = Arc::new(Ears::default());
+    let agent = Agent::builder(script([batch, say("done")])).tools([Typed::shared(Echo)]).build().unwrap();
+    let report = agent.run(ask("q"), &cx().with_events(ears.clone())).await;
+    let texts: Vec<_> = transcript(&report).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, ["q", "", "first", "second", "done"]);
+    let events = ears.0.lock().unwrap();
+    let finished: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::ToolFinished(message) => Some(message.text()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(finished, ["second", "first"], "the quick call waited for the slow one");
+}
+
+#[tokio::test]
+async fn the_model_reads_errors_and_goes_on() {
+    let mut broken = calls(&[
+        ("1", "echo", json!({"say": "fail"})),
+        ("2", "ecko", json!({})),
+        ("3", "echo", json!({"say": 7})),
+        ("4", "echo", json!({"say": "panic"})),
+    ]);
+    let invalid = InvalidToolCall::new("5", "echo", "{\"say\": ", "EOF at column 8".into());
+    if let Body::Ai(Ai { invalid_tool_calls, .. }) = &mut broken.body {
+        invalid_tool_calls.push(invalid);
+    }
+    let report = run([broken, say("sorry")]).await;
+    report.outcome.as_ref().unwrap();
+    let results: Vec<_> = report.state().messages().iter().filter(|m| m.as_tool_result().is_some()).collect();
+    assert!(results.iter().all(|m| m.as_tool_result().unwrap().status == ToolStatus::Error));
+    let hints = ["as asked", "the tools are: echo", "invalid arguments", "crashed", "EOF at column 8"];
+    assert_eq!(results.len(), hints.len());
+    for (message, hint) in results.iter().zip(hints) {
+        assert!(message.text().contains(hint), "{} lacks {hint}", message.text());
+    }
+    assert_eq!(report.answer().as_deref(), Some("sorry"));
+}
+
+#[tokio::test]
+async fn a_fatal_tool_ends_the_run_but_not_the_thread() {
+    let batch = calls(&[("1", "echo", json!({"say": "fatal"})), ("2", "echo", json!({"say": "fine"}))]);
+    let report = run([batch]).await;
+    assert!(matches!(&report.outcome, Err(RunError::Hook { place, .. }) if place.contains("echo")));
+    let texts: Vec<_> = transcript(&report).into_iter().map(|(_, text)| text).collect();
+    assert!(texts[2].contains("disk on fire"));
+    assert_eq!(texts[3], "fine", "the other call's result was lost");
+}
+
+#[tokio::test]
+async fn a_tool_may_end_the_run() {
+    let batch = calls(&[("1", "echo", json!({"say": "end"})), ("2", "echo", json!({"say": "x"}))]);
+    let report = run([batch]).await;
+    report.outcome.as_ref().unwrap();
+    assert_eq!(transcript(&report).len(), 4);
+}
+
+#[tokio::test]
+async fn the_recursion_limit_holds() {
+    let again = || calls(&[("1", "echo", json!({"say": "x"}))]);
+    let model = script([again(), again(), again(), again()]);
+    let agent = Agent::builder(model).tools([Typed::shared(Echo)]).recursion_limit(4).build().unwrap();
+    let report = agent.run(ask("q"), &cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::RecursionLimit { limit: 4 })));
+}
+
+#[tokio::test]
+async fn middleware_contributes_tools_and_clashes_are_named() {
+    struct Giver;
+    impl Middleware for Giver {
+        fn tools(&self) -> Vec<Arc<dyn Tool>> {
+            vec![Typed::shared(Echo)]
+        }
+    }
+    let builder = || Agent::builder(script([])).middleware(vec![Arc::new(Giver)]);
+    assert_eq!(builder().build().unwrap().tools()[0].name, "echo");
+    let error = builder().tools([Typed::shared(Echo)]).build().unwrap_err().to_string();
+    assert!(error.contains("`echo`") && error.contains("Giver") && error.contains("the caller"), "{error}");
+}
+
+#[test]
+fn a_typed_tools_schema_is_plain() {
+    let tool = Typed::new(Echo);
+    assert_eq!(
+        tool.spec().input_schema,
+        json!({
+            "type": "object",
+            "properties": {
+                "say": {"description": "What to say.", "type": "string"},
+                "turns": {"type": "integer", "minimum": 0, "default": 0},
+            },
+            "required": ["say"],
+        })
+    );
+}
