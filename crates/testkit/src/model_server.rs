@@ -68,13 +68,11 @@ struct Seen {
 
 impl ModelServer {
     /// A model that answers with the turns given to [`push`](Self::push), in order.
-    #[expect(clippy::unused_async, reason = "a caller need not know that starting never waits")]
     pub async fn start() -> Self {
         Self::start_blocking()
     }
 
     /// A model that computes each turn from the request; pushed turns still come first.
-    #[expect(clippy::unused_async, reason = "a caller need not know that starting never waits")]
     pub async fn with(respond: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static) -> Self {
         Self::with_blocking(respond)
     }
@@ -155,7 +153,7 @@ impl ModelServer {
     /// # Panics
     /// When none does within a minute.
     pub async fn wait_for_disconnect(&self) {
-        self.wait_for("a disconnect", |seen| seen.disconnects > 0).await;
+        self.wait_for("a disconnect", |seen, count| seen.disconnects >= count, 1).await;
     }
 
     /// Returns once that many requests have arrived in full.
@@ -163,7 +161,7 @@ impl ModelServer {
     /// # Panics
     /// When they do not within a minute.
     pub async fn wait_for_requests(&self, count: usize) {
-        self.wait_for("a request", move |seen| seen.requests >= count).await;
+        self.wait_for("a request", |seen, count| seen.requests >= count, count).await;
     }
 
     fn launch(responder: Option<Responder>) -> Self {
@@ -178,12 +176,15 @@ impl ModelServer {
     }
 
     /// Waits on the server's runtime: a caller's paused clock would run out of patience at once.
-    async fn wait_for(&self, what: &str, reached: impl Fn(&Seen) -> bool + Send + 'static) {
+    async fn wait_for(&self, what: &str, reached: fn(&Seen, usize) -> bool, count: usize) {
         let mut seen = self.shared.seen.subscribe();
         let waiting = self.host.runtime().spawn(async move {
-            tokio::time::timeout(PATIENCE, seen.wait_for(|seen| reached(seen))).await.is_ok()
+            tokio::time::timeout(PATIENCE, seen.wait_for(|seen| reached(seen, count))).await.is_ok()
         });
-        assert!(waiting.await.expect("the server's runtime lives"), "the model server waited in vain for {what}");
+        assert!(
+            waiting.await.expect("the server's runtime lives"),
+            "the model server waited in vain for {what}"
+        );
     }
 }
 
@@ -231,7 +232,8 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response 
     };
     let request = Arc::new(RecordedRequest::new(&parts, raw));
     let seq = shared.record(&request);
-    let speaks = if request.header("anthropic-version").is_some() { Dialect::Anthropic } else { Dialect::OpenAi };
+    let speaks =
+        if request.header("anthropic-version").is_some() { Dialect::Anthropic } else { Dialect::OpenAi };
     let Some(dialect) = request.dialect() else {
         return match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/v1/models") => json(200, &wire::models(speaks)),
@@ -270,7 +272,8 @@ fn respond(dialect: Dialect, turn: &Turn, asked: &Asked, stream: bool, witness: 
         None if stream => (SSE, wire::events(dialect, turn, asked)),
         None => (JSON, whole(&wire::message(dialect, turn, asked))),
     };
-    let mut response = Response::new(Body::from_stream(Playback::new(turn, frames, witness).stream()));
+    let mut response =
+        Response::new(Body::from_stream(Playback::new(turn, stream, frames, witness).stream()));
     *response.status_mut() = StatusCode::from_u16(turn.status).expect("a status code");
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

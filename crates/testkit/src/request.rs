@@ -96,7 +96,8 @@ impl RecordedRequest {
             return text_of(&self.body["system"]);
         }
         let instructs = |m: &&Value| m["role"] == "system" || m["role"] == "developer";
-        let texts: Vec<_> = self.messages().iter().filter(instructs).map(|m| text_of(&m["content"])).collect();
+        let texts: Vec<_> =
+            self.messages().iter().filter(instructs).map(|m| text_of(&m["content"])).collect();
         texts.join("\n\n")
     }
 

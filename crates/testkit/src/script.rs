@@ -13,7 +13,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -146,6 +146,8 @@ struct Rendered {
     /// The same events, many per frame; those after the tokens stand alone.
     frames: Vec<Bytes>,
     tokens: Range<usize>,
+    /// Where a token event holds its timestamp, the same in all of them.
+    timestamp_at: Option<usize>,
     /// Counted from the end, in `events` and `frames` alike: the chunk sent only to those who ask for usage.
     usage_from_end: Option<usize>,
     /// The answer as one JSON message.
@@ -171,7 +173,8 @@ impl Rendered {
         let mut token_count = 0;
         if round < script.turns {
             for call in 0..script.parallel {
-                turn = turn.tool_call(format!("call_{round}_{call}"), script.tool.as_str(), script.args.clone());
+                turn =
+                    turn.tool_call(format!("call_{round}_{call}"), script.tool.as_str(), script.args.clone());
             }
             turn = turn.usage(100, 20 * u64::from(script.parallel));
         } else {
@@ -196,9 +199,12 @@ impl Rendered {
                 buffer.slice(at - len..at)
             })
             .collect();
+        let timestamp_at = events.get(head).and_then(|token| {
+            token.windows(TIMESTAMP.len()).position(|window| window == TIMESTAMP.as_bytes())
+        });
         let (before, after) = events.split_at(if token_count > 0 { tokens.end } else { 0 });
         let frames = batches(&buffer, before).into_iter().chain(after.iter().cloned()).collect();
-        Self { events, frames, tokens, usage_from_end, message }
+        Self { events, frames, tokens, timestamp_at, usage_from_end, message }
     }
 }
 
@@ -266,15 +272,6 @@ fn fault(status: StatusCode, message: &str) -> Response {
     let mut response = whole(Bytes::from(error.to_string()));
     *response.status_mut() = status;
     response
-}
-
-/// A token event whose text is the present moment.
-fn stamped(event: &Bytes) -> Bytes {
-    let at = event.windows(TIMESTAMP.len()).position(|window| window == TIMESTAMP.as_bytes());
-    let at = at.expect("a token event holds the placeholder");
-    let mut event = BytesMut::from(&event[..]);
-    event[at..at + TIMESTAMP.len()].copy_from_slice(format!("{:019}", unix_nanos()).as_bytes());
-    event.freeze()
 }
 
 /// Wall clock, because the reader of the timestamp may be another process.

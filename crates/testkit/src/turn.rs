@@ -29,11 +29,18 @@ pub struct Turn {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
-    Reasoning { text: String, signature: Option<String> },
+    Reasoning {
+        text: String,
+        signature: Option<String>,
+    },
     RedactedReasoning(String),
     /// The fragments in which the text is streamed, before `chunk_chars` splits them further.
     Text(Vec<String>),
-    ToolCall { id: String, name: String, args: String },
+    ToolCall {
+        id: String,
+        name: String,
+        args: String,
+    },
 }
 
 /// Token counts; `input` is the whole prompt, cached part included.
@@ -146,7 +153,6 @@ impl Turn {
     }
 
     /// Adds a tool call; several in one turn are parallel calls.
-    #[expect(clippy::needless_pass_by_value, reason = "callers write `json!(…)` in place")]
     pub fn tool_call(self, id: impl Into<String>, name: impl Into<String>, args: Value) -> Self {
         self.tool_call_raw_args(id, name, args.to_string())
     }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, Stream};
 
 use super::Shared;
-use crate::turn::{End, Turn};
+use crate::turn::{End, Payload, Turn};
 
 /// The body of one answer.
 pub(super) struct Playback {
@@ -31,12 +31,15 @@ pub(super) struct Witness {
 }
 
 impl Playback {
-    pub(super) fn new(turn: &Turn, mut frames: Vec<Bytes>, witness: Witness) -> Self {
+    pub(super) fn new(turn: &Turn, stream: bool, mut frames: Vec<Bytes>, witness: Witness) -> Self {
         match turn.end {
             End::Complete | End::HangBeforeHeaders => {}
-            // A whole message is one frame; cutting it means cutting through it.
-            End::CutAfter(n) if n > 0 && frames.len() == 1 => frames[0].truncate(frames[0].len() / 2),
             End::CutAfter(n) | End::HangAfter(n) => frames.truncate(n),
+        }
+        let is_raw = matches!(turn.payload, Some(Payload::Sse(_)));
+        if let (End::CutAfter(_), [whole], false) = (turn.end, frames.as_mut_slice(), stream || is_raw) {
+            // A message that is not streamed is one frame; cutting it means cutting through it.
+            whole.truncate(whole.len() / 2);
         }
         if let Some(size) = turn.wire_bytes {
             let all = Bytes::from(frames.concat());

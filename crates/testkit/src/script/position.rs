@@ -21,17 +21,22 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
     let mut results = 0;
     for message in &request.messages {
         let blocks = message.blocks();
-        let count = |kind| u32::try_from(blocks.iter().filter(|b| b.kind == kind).count()).unwrap_or(u32::MAX);
+        let count =
+            |kind| u32::try_from(blocks.iter().filter(|b| b.kind == kind).count()).unwrap_or(u32::MAX);
         match message.role.as_ref() {
             "tool" => results += 1,
             "user" => results += count("tool_result"),
             // An assistant message without calls is an answer: what follows is another task.
-            "assistant" if message.tool_calls.is_empty() && count("tool_use") == 0 => results = 0,
+            "assistant"
+                if message.tool_calls.as_ref().is_none_or(Vec::is_empty) && count("tool_use") == 0 =>
+            {
+                results = 0
+            }
             _ => {}
         }
     }
     let include_usage = request.stream_options.is_some_and(|options| options.include_usage);
-    Ok(Position { results, stream: request.stream, include_usage })
+    Ok(Position { results, stream: request.stream.unwrap_or(false), include_usage })
 }
 
 #[derive(Deserialize)]
@@ -39,7 +44,7 @@ struct Request<'a> {
     #[serde(borrow)]
     messages: Vec<Message<'a>>,
     #[serde(default)]
-    stream: bool,
+    stream: Option<bool>,
     #[serde(default)]
     stream_options: Option<StreamOptions>,
 }
@@ -57,7 +62,7 @@ struct Message<'a> {
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(default)]
-    tool_calls: Vec<IgnoredAny>,
+    tool_calls: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]

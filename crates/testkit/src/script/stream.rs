@@ -8,11 +8,11 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, Stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Plan, Rendered, stamped};
+use super::{Plan, Rendered, TIMESTAMP, unix_nanos};
 use crate::request::Dialect;
 
 pub(super) fn response(plan: Arc<Plan>, dialect: Dialect, round: usize, include_usage: bool) -> Response {
@@ -96,7 +96,10 @@ impl Paced {
             }
         }
         self.at += 1;
-        Some(if is_token && script.timestamps { stamped(event) } else { event.clone() })
+        match rendered.timestamp_at.filter(|_| is_token) {
+            Some(at) => Some(stamped(event, at)),
+            None => Some(event.clone()),
+        }
     }
 }
 
@@ -107,3 +110,9 @@ impl Rendered {
     }
 }
 
+/// A token event whose text is the present moment.
+fn stamped(event: &Bytes, at: usize) -> Bytes {
+    let mut event = BytesMut::from(&event[..]);
+    event[at..at + TIMESTAMP.len()].copy_from_slice(format!("{:019}", unix_nanos()).as_bytes());
+    event.freeze()
+}

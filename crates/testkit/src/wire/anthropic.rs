@@ -29,9 +29,10 @@ pub(super) fn events(turn: &Turn, asked: &Asked) -> Vec<Bytes> {
             pinged = true;
         }
         let deltas = deltas(turn, part).into_iter();
-        out.extend(deltas.map(|delta| {
-            event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))
-        }));
+        out.extend(
+            deltas
+                .map(|delta| event(&json!({"type": "content_block_delta", "index": index, "delta": delta}))),
+        );
         out.push(event(&json!({"type": "content_block_stop", "index": index})));
     }
     if let Some((kind, message)) = &turn.stream_error {
@@ -126,7 +127,6 @@ fn whole(part: &Part) -> Value {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "callers write `json!(…)` in place")]
 fn envelope(asked: &Asked, content: Value, stop_reason: Value) -> Value {
     json!({
         "id": format!("msg_{}", asked.seq),

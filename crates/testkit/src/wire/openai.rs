@@ -113,13 +113,11 @@ fn delta(delta: Value, asked: &Asked) -> Bytes {
     chunk(json!([choice(delta, Value::Null)]), Value::Null, asked)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "callers write `json!(…)` in place")]
 fn choice(delta: Value, finish_reason: Value) -> Value {
     json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason})
 }
 
 /// With `include_usage`, every chunk has a usage field, null in all but the last.
-#[expect(clippy::needless_pass_by_value, reason = "callers write `json!(…)` in place")]
 fn chunk(choices: Value, usage: Value, asked: &Asked) -> Bytes {
     let mut chunk = json!({
         "id": format!("chatcmpl-{}", asked.seq),

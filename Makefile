@@ -1,0 +1,54 @@
+# The two commands of the README: `make run` and `make test`. Each does all its own set-up.
+
+CARGO ?= cargo
+HART  := target/quick/hart
+
+.PHONY: run build test fmt lint unit docs deny bench dist fuzz clean
+
+## Build hart and talk to it. Without a terminal it plays the first demo task.
+run: build
+	@$(HART) chat
+
+build: toolchain
+	@$(CARGO) build --locked --profile quick -p hart-cli
+
+## Everything CI checks: format, lints, tests, layering, documentation.
+test: toolchain fmt lint unit docs deny
+
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+unit:
+	$(CARGO) test --locked --workspace
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet
+
+deny:
+	@if $(CARGO) deny --version >/dev/null 2>&1; \
+	then $(CARGO) deny --all-features check bans licenses sources; \
+	else echo "skipped: licence and dependency check (cargo install cargo-deny to have it)"; fi
+
+## Speed and memory, next to a raw client's floor in the same run. See docs/benchmarks.md.
+bench: toolchain
+	$(CARGO) build --locked --profile dist -p hart-cli -p hart-bench
+	target/dist/hart-bench
+
+## The binary as it is handed to users.
+dist: toolchain
+	$(CARGO) build --locked --profile dist -p hart-cli
+
+## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz and a nightly toolchain).
+fuzz:
+	for target in sse tool_args message; do $(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+
+clean:
+	$(CARGO) clean
+
+.PHONY: toolchain
+toolchain:
+	@command -v $(CARGO) >/dev/null || { echo "hart is built with Rust 1.95 or newer: https://rustup.rs"; exit 2; }
+	@command -v cc >/dev/null || { echo "hart needs a C compiler: apt-get install gcc libc6-dev"; exit 2; }

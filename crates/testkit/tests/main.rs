@@ -1,0 +1,24 @@
+//! The testkit tested, and the two checks it makes of the whole repository: layers and documentation.
+//!
+//! Invariant: no test asserts a duration.
+
+#[path = "suite/anthropic.rs"]
+mod anthropic;
+#[path = "suite/bench_script.rs"]
+mod bench_script;
+#[path = "suite/binary.rs"]
+mod binary;
+#[path = "suite/client.rs"]
+mod client;
+#[path = "suite/doc_snippets.rs"]
+mod doc_snippets;
+#[path = "suite/faults.rs"]
+mod faults;
+#[path = "suite/fuzz.rs"]
+mod fuzz;
+#[path = "suite/layering.rs"]
+mod layering;
+#[path = "suite/openai.rs"]
+mod openai;
+#[path = "suite/recording.rs"]
+mod recording;
