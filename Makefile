@@ -50,5 +50,5 @@ clean:
 
 .PHONY: toolchain
 toolchain:
-	@command -v $(CARGO) >/dev/null || { echo "hart is built with Rust 1.95 or newer: https://rustup.rs"; exit 2; }
+	@command -v $(CARGO) >/dev/null || { echo "hart is built with Rust 1.95 or newer; install it with rustup"; exit 2; }
 	@command -v cc >/dev/null || { echo "hart needs a C compiler: apt-get install gcc libc6-dev"; exit 2; }
