@@ -1,1 +1,69 @@
-fn main() {}
+//! `hart-bench`: what hart costs, next to what a raw HTTP client costs in the same run.
+//!
+//! Invariant: every figure of hart stands beside a floor that was measured with the same model server, the same
+//! bytes and the same machine, seconds apart.
+
+mod floor;
+mod memory;
+mod model;
+mod start;
+mod tokens;
+mod turns;
+
+use std::path::{Path, PathBuf};
+
+/// One line of the table.
+pub struct Row {
+    pub measure: String,
+    pub hart: String,
+    pub floor: String,
+    pub target: &'static str,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args: Vec<String> = std::env::args().collect();
+    if let [_, serve, script] = args.as_slice()
+        && serve == model::SERVE
+    {
+        return model::serve(script);
+    }
+    let hart = hart_beside_us()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let rows = runtime.block_on(measure(&hart))?;
+    println!("load at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+    println!("\n| measure | hart | floor | target |\n|---|---|---|---|");
+    for Row { measure, hart, floor, target } in rows {
+        println!("| {measure} | {hart} | {floor} | {target} |");
+    }
+    Ok(())
+}
+
+async fn measure(hart: &Path) -> anyhow::Result<Vec<Row>> {
+    let mut rows = turns::measure().await?;
+    rows.extend(tokens::throughput().await?);
+    rows.extend(tokens::added_delay().await?);
+    rows.extend(start::measure(hart)?);
+    rows.extend(memory::measure(hart).await?);
+    Ok(rows)
+}
+
+fn hart_beside_us() -> anyhow::Result<PathBuf> {
+    let hart = std::env::current_exe()?.with_file_name("hart");
+    anyhow::ensure!(
+        hart.is_file(),
+        "{} is missing: build it with the same profile (`make bench`)",
+        hart.display()
+    );
+    Ok(hart)
+}
+
+/// The middle one; the list must not be empty.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+pub fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * share) as usize]
+}

@@ -1,1 +1,12 @@
+//! Assembles *the* super agent: prompt, ordered middleware, tools.
+//!
+//! Invariant: nothing here reads a file, an environment variable or a global; what an agent is made of arrives as a
+//! parameter. The serving side (runs, storage, HTTP) is unknown to this crate.
 
+mod builder;
+mod chain;
+pub mod middleware;
+mod mode;
+
+pub use builder::{SuperAgent, SuperAgentBuilder};
+pub use mode::Mode;

@@ -1,1 +1,4 @@
+pub mod config;
+mod env;
 
+pub use env::Env;

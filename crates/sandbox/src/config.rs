@@ -58,8 +58,8 @@ impl Default for SandboxConfig {
 
 /// What a mount may neither cover nor lie in: the sandbox builds these itself.
 const RESERVED: [&str; 15] = [
-    USER_DATA, SKILLS, "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys",
-    "/tmp", "/opt",
+    USER_DATA, SKILLS, "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc",
+    "/dev", "/sys", "/tmp", "/opt",
 ];
 
 impl SandboxConfig {
@@ -77,7 +77,9 @@ impl SandboxConfig {
         let mut seen: Vec<&str> = Vec::new();
         for mount in &self.mounts {
             let path = mount.container_path.as_str();
-            if VPath::parse_with(path, &[path.to_owned()]).is_ok_and(|normal| normal.as_str() == path) && path != "/" {
+            if VPath::parse_with(path, &[path.to_owned()]).is_ok_and(|normal| normal.as_str() == path)
+                && path != "/"
+            {
                 if let Some(other) = RESERVED.iter().chain(&seen).find(|other| overlap(path, other)) {
                     return Err(bad(
                         format!("mount at `{path}` overlaps `{other}`"),

@@ -85,7 +85,8 @@ mod tests {
     #[test]
     fn hostile_ids_become_one_harmless_component() {
         let long = "x".repeat(300);
-        let hostile = ["", ".", "..", "../x", "/etc", "a/b", "a\0b", "a\nb", "h.00", "ä", " ", &long, "a\\b", "~"];
+        let hostile =
+            ["", ".", "..", "../x", "/etc", "a/b", "a\0b", "a\nb", "h.00", "ä", " ", &long, "a\\b", "~"];
         let mut seen = std::collections::HashSet::new();
         for id in hostile {
             let name = safe_name(id);

@@ -137,7 +137,13 @@ pub(crate) struct Capture {
 impl Capture {
     pub(crate) fn new(limit: usize) -> Self {
         let head_limit = limit.div_ceil(2);
-        Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, omitted: 0 }
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            head_limit,
+            tail_limit: limit - head_limit,
+            omitted: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {

@@ -2,23 +2,28 @@
 //!
 //! Invariant: only this crate turns a [`VPath`] (what the model sees) into a [`HostPath`] (what the machine has).
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("hart-sandbox needs Linux: it isolates with namespaces and opens files with openat2");
+
 mod config;
 mod contract;
 mod dirs;
 mod error;
 mod exec;
 mod files;
+mod host;
 mod isolate;
 mod local;
 mod path;
 mod provider;
+mod run;
 mod search;
 mod tier;
 
 pub use config::{Mount, SandboxConfig};
 pub use contract::{
-    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, Listing, Sandbox,
-    SandboxProvider, Stat, WriteMode,
+    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, Listing,
+    Sandbox, SandboxProvider, Stat, WriteMode,
 };
 pub use dirs::ThreadDirs;
 pub use error::{Result, SandboxError};

@@ -55,11 +55,8 @@ impl VPath {
         if path.len() > MAX_LEN {
             return Err(PathError::TooLong { path: shorten(text), len: path.len(), limit: MAX_LEN });
         }
-        let mut roots = [USER_DATA, SKILLS].into_iter().chain(more_roots.iter().map(String::as_str));
-        if path == USER_DATA || roots.any(|root| root != USER_DATA && is_under(&path, root)) {
-            return Ok(Self(path));
-        }
-        if THREAD_ROOTS.iter().any(|root| is_under(&path, root)) {
+        let mut roots = THREAD_ROOTS.into_iter().chain([SKILLS]).chain(more_roots.iter().map(String::as_str));
+        if path == USER_DATA || roots.any(|root| is_under(&path, root)) {
             return Ok(Self(path));
         }
         Err(outside())

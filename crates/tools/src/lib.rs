@@ -1,1 +1,44 @@
+//! The built-in actions a model may take.
+//!
+//! Invariant: a tool reaches files and processes only through the sandbox of the thread that called it, and whatever
+//! goes wrong comes back as words the model can act on.
 
+mod ask_clarification;
+mod bash;
+mod cut;
+mod fs;
+mod lenient;
+mod present_files;
+mod sandboxed;
+
+use std::sync::Arc;
+
+use hart_kernel::{Tool, Typed};
+use hart_sandbox::{SandboxConfig, SandboxProvider};
+
+pub use present_files::Artifacts;
+
+use sandboxed::Sandboxed;
+
+/// The tools that work on a thread's files and run its commands.
+///
+/// Nothing is acquired yet: each call asks `provider` for the sandbox of the thread it runs in. An agent that offers
+/// them declares the state key [`Artifacts`].
+pub fn sandbox_tools(provider: Arc<dyn SandboxProvider>, config: &SandboxConfig) -> Vec<Arc<dyn Tool>> {
+    let place = Arc::new(Sandboxed::new(provider, config));
+    vec![
+        Typed::shared(bash::Bash(Arc::clone(&place))),
+        Typed::shared(fs::Ls(Arc::clone(&place))),
+        Typed::shared(fs::Glob(Arc::clone(&place))),
+        Typed::shared(fs::Grep(Arc::clone(&place))),
+        Typed::shared(fs::ReadFile(Arc::clone(&place))),
+        Typed::shared(fs::WriteFile(Arc::clone(&place))),
+        Typed::shared(fs::StrReplace(Arc::clone(&place))),
+        Typed::shared(present_files::PresentFiles(place)),
+    ]
+}
+
+/// The tool that ends a run with a question to the user.
+pub fn ask_clarification() -> Arc<dyn Tool> {
+    Typed::shared(ask_clarification::AskClarification)
+}

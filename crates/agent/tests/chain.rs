@@ -1,0 +1,28 @@
+//! The order of the chain is the architecture: it is held here as well as written in `chain.rs`.
+
+use crate::support::{DIALECTS, World};
+
+#[tokio::test]
+async fn the_lead_chain_has_this_order() {
+    let world = World::new(DIALECTS[0], []).await;
+    let chain: Vec<_> = world.agent.chain().collect();
+    assert_eq!(chain, ["Sandbox", "DanglingToolCall", "Clarification"]);
+}
+
+#[tokio::test]
+async fn the_lead_agent_has_these_tools() {
+    let world = World::new(DIALECTS[0], []).await;
+    let tools: Vec<_> = world.agent.tools().iter().map(|spec| spec.name.as_str()).collect();
+    let expected = [
+        "bash",
+        "ls",
+        "glob",
+        "grep",
+        "read_file",
+        "write_file",
+        "str_replace",
+        "present_files",
+        "ask_clarification",
+    ];
+    assert_eq!(tools, expected);
+}

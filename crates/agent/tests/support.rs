@@ -1,0 +1,50 @@
+//! An agent with a scripted model over HTTP and a sandbox in a temporary folder.
+
+use std::sync::Arc;
+
+use hart_agent::SuperAgent;
+use hart_agent::middleware::Sandbox;
+use hart_kernel::{Agent, RunContext, RunReport, Update};
+use hart_models::{ModelConfig, ModelEntry};
+use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
+use hart_testkit::{Dialect, ModelServer, Turn};
+use hart_types::{Message, ThreadId};
+use tempfile::TempDir;
+
+pub(crate) struct World {
+    pub(crate) server: ModelServer,
+    pub(crate) agent: Agent,
+    _home: TempDir,
+}
+
+pub(crate) const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+
+impl World {
+    pub(crate) async fn new(dialect: Dialect, turns: impl IntoIterator<Item = Turn>) -> Self {
+        let server = ModelServer::start().await;
+        server.push_all(turns);
+        let (provider, base_url) = match dialect {
+            Dialect::OpenAi => ("openai-compatible", server.openai_base()),
+            Dialect::Anthropic => ("anthropic", server.anthropic_base()),
+        };
+        let entry = ModelEntry {
+            name: "test".into(),
+            provider: provider.into(),
+            model: "m".into(),
+            base_url: Some(base_url),
+            api_key: Some("k".into()),
+            ..ModelEntry::default()
+        };
+        let config = ModelConfig::resolve(entry, &|_| None).unwrap();
+        let model = hart_models::build(&config, &hart_models::http::client().unwrap());
+        let home = tempfile::tempdir().unwrap();
+        let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None).unwrap();
+        let sandbox = Sandbox::new(Arc::new(provider), SandboxConfig::default());
+        Self { server, agent: SuperAgent::builder(model).sandbox(sandbox).build().unwrap(), _home: home }
+    }
+
+    pub(crate) async fn ask(&self, text: &str) -> RunReport {
+        let cx = RunContext::new(ThreadId::from("t1"));
+        self.agent.run(Update::none().messages(Message::human(text)), &cx).await
+    }
+}

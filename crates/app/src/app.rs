@@ -1,0 +1,164 @@
+//! The running program: a frozen configuration, its parts, and the few things one can ask of them.
+//!
+//! Invariant: an `App` owns all it uses; two of them in one process do not see each other.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hart_agent::Mode;
+use hart_kernel::{BuildError, EventSink, RunContext, RunReport, Update};
+use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, VPath};
+use hart_tools::Artifacts;
+use hart_types::{Message, RunId, ThreadId, UserId};
+use tokio_util::sync::CancellationToken;
+
+use crate::choice::{self, ChooseError, ModelChoice, ModelListing};
+use crate::config::{AppConfig, ConfigError, LoadOptions};
+use crate::doctor::{self, Finding};
+use crate::thread_log::{LockError, ThreadLog};
+use crate::{Env, wire};
+
+#[derive(Debug)]
+pub struct App {
+    pub(crate) config: AppConfig,
+    pub(crate) env: Env,
+    pub(crate) http: reqwest::Client,
+    pub(crate) sandboxes: Arc<LocalSandboxProvider>,
+    log: ThreadLog,
+    user: UserId,
+}
+
+/// What one asks an agent to do.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub text: String,
+    pub thread: ThreadId,
+    pub run: RunId,
+    pub mode: Mode,
+    pub model: ModelChoice,
+}
+
+impl Task {
+    /// A task on a new thread.
+    pub fn new(text: impl Into<String>, model: ModelChoice) -> Self {
+        Self {
+            text: text.into(),
+            thread: ThreadId::generate(),
+            run: RunId::generate(),
+            mode: Mode::default(),
+            model,
+        }
+    }
+}
+
+/// A file the agent handed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// As the agent calls it.
+    pub path: String,
+    /// Where it is on this machine.
+    pub host_path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("the sandbox cannot be set up")]
+    Sandbox(#[from] SandboxError),
+    #[error("the HTTP client cannot be set up")]
+    Http(#[from] reqwest::Error),
+}
+
+/// Why a task did not even start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Thread(#[from] LockError),
+    #[error("the agent cannot be built")]
+    Agent(#[from] BuildError),
+}
+
+impl App {
+    pub fn open(options: LoadOptions<'_>) -> Result<Self, OpenError> {
+        let env = options.env.clone();
+        let config = AppConfig::load(options)?;
+        let user = UserId::from("default");
+        Ok(Self {
+            http: wire::http()?,
+            sandboxes: Arc::new(wire::sandboxes(&config)?),
+            log: ThreadLog::new(config.home.clone(), user.clone()),
+            env,
+            config,
+            user,
+        })
+    }
+
+    pub fn config(&self) -> &AppConfig {
+        &self.config
+    }
+
+    /// The named model, or the best there is: configured, by key in the environment, on loopback, the demo.
+    pub async fn choose_model(&self, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
+        choice::choose(self, name).await
+    }
+
+    /// All models there are to choose from, the default first.
+    pub async fn models(&self) -> Vec<ModelListing> {
+        choice::list(self).await
+    }
+
+    pub async fn doctor(&self) -> Vec<Finding> {
+        doctor::examine(self).await
+    }
+
+    /// Runs a task to its end. What happens on the way goes to `events`.
+    pub async fn run(
+        &self,
+        task: &Task,
+        events: Arc<dyn EventSink>,
+        cancel: CancellationToken,
+    ) -> Result<RunReport, StartError> {
+        let _lock = self.log.lock(&task.thread)?;
+        let agent = wire::agent(self, task)?;
+        let cx = RunContext {
+            run_id: task.run.clone(),
+            user_id: self.user.clone(),
+            ..RunContext::new(task.thread.clone()).with_events(events).with_cancel(cancel)
+        };
+        Ok(agent.run(Update::none().messages(Message::human(task.text.as_str())), &cx).await)
+    }
+
+    pub fn has_thread(&self, thread: &ThreadId) -> bool {
+        self.log.exists(thread)
+    }
+
+    /// The files the thread has handed over so far.
+    pub fn artifacts(&self, thread: &ThreadId, report: &RunReport) -> Vec<Artifact> {
+        let paths = report.state().get::<Artifacts>().map_or(&[][..], Vec::as_slice);
+        let on_host = |path: &String| {
+            let vpath = VPath::parse(path).ok()?;
+            let host = self.sandboxes.host_path(thread, &self.user, &vpath)?;
+            Some(Artifact { path: path.clone(), host_path: host.as_path().to_owned() })
+        };
+        paths.iter().filter_map(on_host).collect()
+    }
+
+    /// Where the thread's files are on this machine.
+    pub fn thread_dir(&self, thread: &ThreadId) -> PathBuf {
+        ThreadDirs::new(&self.config.home, &self.user, thread).root().to_owned()
+    }
+
+    pub fn home(&self) -> &Path {
+        &self.config.home
+    }
+
+    /// Ends what still runs.
+    pub async fn close(&self) {
+        self.sandboxes.shutdown().await;
+    }
+
+    pub(crate) fn log(&self) -> &ThreadLog {
+        &self.log
+    }
+}

@@ -1,0 +1,191 @@
+//! Which model works: the one that was named, or the best there is.
+//!
+//! Invariant: the order is configuration, keys in the environment, servers on loopback, the demo; and whoever asks is
+//! told why it became this one.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hart_kernel::ChatModel;
+use hart_models::config::ModelConfig;
+use hart_models::discover;
+use hart_models::replay::{CassetteError, Recorder, Replay};
+
+use crate::demo::{self, DemoModel};
+use crate::{App, wire};
+
+/// A model, and why it is this one.
+#[derive(Clone)]
+pub struct ModelChoice {
+    pub name: String,
+    pub reason: Reason,
+    pub(crate) model: Arc<dyn ChatModel>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Config(PathBuf),
+    /// The variable that holds the key.
+    Key(&'static str),
+    /// The server's name and address.
+    Local { server: &'static str, address: String },
+    Cassette(PathBuf),
+    Demo,
+}
+
+/// One line of `hart models`.
+#[derive(Clone, Debug)]
+pub struct ModelListing {
+    pub name: String,
+    pub provider: String,
+    /// What the provider calls it.
+    pub model: String,
+    pub description: Option<String>,
+    pub reason: Reason,
+    pub is_default: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseError {
+    #[error("there is no model `{name}`; there is: {}", known.join(", "))]
+    Unknown { name: String, known: Vec<String> },
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+}
+
+impl ModelChoice {
+    pub fn is_demo(&self) -> bool {
+        self.reason == Reason::Demo
+    }
+
+    /// Answers from a recording only.
+    pub fn replay(path: &Path) -> Result<Self, ChooseError> {
+        let model = Arc::new(Replay::open(path)?);
+        Ok(Self { name: "replay".to_owned(), reason: Reason::Cassette(path.to_owned()), model })
+    }
+
+    /// The same model, with every call written to a cassette.
+    pub fn record(mut self, path: &Path) -> Result<Self, ChooseError> {
+        self.model = Arc::new(Recorder::open(self.model, path)?);
+        Ok(self)
+    }
+
+    fn demo() -> Self {
+        Self { name: demo::NAME.to_owned(), reason: Reason::Demo, model: Arc::new(DemoModel::new()) }
+    }
+}
+
+impl fmt::Debug for ModelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelChoice").field("name", &self.name).field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(path) => write!(f, "from {}", path.display()),
+            Self::Key(variable) => write!(f, "{variable} is set"),
+            Self::Local { server, address } => write!(f, "{server} answers on {address}"),
+            Self::Cassette(path) => write!(f, "played from {}", path.display()),
+            Self::Demo => f.write_str("no model is connected"),
+        }
+    }
+}
+
+pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
+    if name == Some(demo::NAME) {
+        return Ok(ModelChoice::demo());
+    }
+    let mut known: Vec<String> = Vec::new();
+    let mut found = None;
+    for candidates in [configured, with_key] {
+        for (config, reason) in candidates(app) {
+            let wanted = name.is_none_or(|name| name == config.name);
+            known.push(config.name.clone());
+            if wanted && found.is_none() {
+                found = Some((config, reason));
+            }
+        }
+    }
+    // Asking the loopback takes time; it is done only if nothing else answers the question.
+    if found.is_none() {
+        for (config, reason) in on_loopback(app).await {
+            let wanted = name.is_none_or(|name| name == config.name);
+            known.push(config.name.clone());
+            if wanted && found.is_none() {
+                found = Some((config, reason));
+            }
+        }
+    }
+    match (found, name) {
+        (Some((config, reason)), _) => {
+            Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(&config, &app.http) })
+        }
+        (None, None) => Ok(ModelChoice::demo()),
+        (None, Some(name)) => {
+            known.push(demo::NAME.to_owned());
+            Err(ChooseError::Unknown { name: name.to_owned(), known })
+        }
+    }
+}
+
+pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
+    let mut all = configured(app);
+    all.extend(with_key(app));
+    all.extend(on_loopback(app).await);
+    let mut listings: Vec<ModelListing> = all
+        .into_iter()
+        .map(|(config, reason)| ModelListing {
+            name: config.name,
+            provider: config.provider.to_owned(),
+            model: config.model,
+            description: config.description,
+            reason,
+            is_default: false,
+        })
+        .collect();
+    listings.push(ModelListing {
+        name: demo::NAME.to_owned(),
+        provider: "recording".to_owned(),
+        model: "three tasks, no model needed".to_owned(),
+        description: None,
+        reason: Reason::Demo,
+        is_default: false,
+    });
+    if let Some(first) = listings.first_mut() {
+        first.is_default = true;
+    }
+    listings
+}
+
+/// The model that a plain `hart run` would use, as configured; `None` for the demo.
+pub(crate) async fn default_config(app: &App) -> Option<(ModelConfig, Reason)> {
+    let first = configured(app).into_iter().chain(with_key(app)).next();
+    match first {
+        Some(found) => Some(found),
+        None => on_loopback(app).await.into_iter().next(),
+    }
+}
+
+type Candidates = Vec<(ModelConfig, Reason)>;
+
+fn configured(app: &App) -> Candidates {
+    let source = app.config.source.clone().unwrap_or_else(|| PathBuf::from("the caller's settings"));
+    app.config.models.iter().map(|model| (model.clone(), Reason::Config(source.clone()))).collect()
+}
+
+fn with_key(app: &App) -> Candidates {
+    let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
+    found.into_iter().map(|found| (found.config, Reason::Key(found.variable))).collect()
+}
+
+async fn on_loopback(app: &App) -> Candidates {
+    if app.env.get("HART_NO_PROBE").is_some() {
+        return Vec::new();
+    }
+    let found = discover::probe_local(&app.http, discover::LOCAL_SERVERS).await;
+    let reason = |server, config: &ModelConfig| Reason::Local { server, address: config.base_url.clone() };
+    found.into_iter().map(|found| { let reason = reason(found.server, &found.config); (found.config, reason) }).collect()
+}

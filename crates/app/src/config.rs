@@ -1,0 +1,201 @@
+//! The configuration: parsed low, converted once, then frozen.
+//!
+//! Invariant: nothing past [`AppConfig::load`] reads a file, a variable or a default again.
+
+mod catalogue;
+mod check;
+mod explain;
+mod file;
+mod init;
+mod merge;
+mod nearest;
+mod node;
+mod problem;
+mod raw;
+mod resolve;
+mod secret;
+mod tools;
+mod typed;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use hart_models::config::ModelConfig;
+use hart_sandbox::SandboxConfig;
+use serde_json::Value;
+
+pub use catalogue::{Key, Kind, catalogue};
+pub use explain::{Explanation, Origin};
+pub use init::{TEMPLATE, init};
+pub use problem::{ConfigError, Place, Problem, Warning};
+pub use tools::{BUILT_IN, ToolsConfig};
+pub use typed::LogLevel;
+
+use crate::Env;
+use node::{Data, Entry, Mark, Node, Path};
+use problem::Findings;
+
+/// Everything hart was told, resolved. The first model is the default one.
+#[non_exhaustive]
+pub struct AppConfig {
+    pub models: Vec<ModelConfig>,
+    pub tools: ToolsConfig,
+    pub sandbox: SandboxConfig,
+    pub log_level: LogLevel,
+    pub max_recursion_limit: u32,
+    /// Where hart keeps its data, absolute if the working directory was.
+    pub home: PathBuf,
+    /// The file that was read, if any.
+    pub source: Option<PathBuf>,
+    /// What its writer may want to know; for the caller to log.
+    pub warnings: Vec<Warning>,
+    /// The tree all this was made from, secrets masked: what `explain` reads and `Debug` shows.
+    shown: Node,
+}
+
+/// What [`AppConfig::load`] depends on.
+#[derive(Clone, Debug)]
+pub struct LoadOptions<'a> {
+    /// A file the user named; it must exist.
+    pub path: Option<PathBuf>,
+    /// Where `config.yaml` and `.hart` are looked for, and what relative paths are relative to.
+    pub cwd: PathBuf,
+    pub env: &'a Env,
+    /// A layer above the file: a map of sections.
+    pub overrides: Option<Value>,
+}
+
+/// What [`AppConfig::check`] found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    pub source: Option<PathBuf>,
+    pub problems: Vec<Problem>,
+    pub warnings: Vec<Warning>,
+}
+
+impl Report {
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+impl AppConfig {
+    /// Finds, reads, merges, resolves and checks the configuration; every problem it has is in the error.
+    pub fn load(options: LoadOptions<'_>) -> Result<Self, ConfigError> {
+        let mut findings = Findings::default();
+        match Self::build(options, &mut findings) {
+            Some(mut config) if findings.problems.is_empty() => {
+                findings.finish();
+                config.warnings = findings.warnings;
+                Ok(config)
+            }
+            _ => Err(findings.into_error()),
+        }
+    }
+
+    /// As [`AppConfig::load`], for `hart config check`: all there is to say, and no configuration.
+    #[must_use]
+    pub fn check(options: LoadOptions<'_>) -> Report {
+        let mut findings = Findings::default();
+        let source = Self::build(options, &mut findings).and_then(|config| config.source);
+        findings.finish();
+        Report { source, problems: findings.problems, warnings: findings.warnings }
+    }
+
+    #[must_use]
+    pub fn default_model(&self) -> Option<&ModelConfig> {
+        self.models.first()
+    }
+
+    #[must_use]
+    pub fn model(&self, name: &str) -> Option<&ModelConfig> {
+        self.models.iter().find(|model| model.name == name)
+    }
+
+    /// `None` when there is nothing to go on with; otherwise usable only if no problem was found.
+    fn build(options: LoadOptions<'_>, findings: &mut Findings) -> Option<Self> {
+        let LoadOptions { path, cwd, env, overrides } = options;
+        let (source, file) = match file::read(path, &cwd, env) {
+            Ok(Some(read)) => {
+                findings.file = Some(read.label);
+                (Some(read.path), read.tree)
+            }
+            Ok(None) => (None, Node::empty_map()),
+            Err(problem) => {
+                findings.problems.push(problem);
+                return None;
+            }
+        };
+        let mut tree = overlay(file, overrides, findings);
+
+        let mut unused = Vec::new();
+        // `tools` checks itself: which of its keys mean something depends on the tool.
+        let tools_section = tree.take("tools");
+        let tools = ToolsConfig::read(tools_section.as_ref(), findings, &mut unused);
+        check::shape(&mut tree, &Path::default(), findings, &mut unused);
+        resolve::resolve(&mut tree, &Path::default(), env, findings);
+        check::types(&mut tree, &Path::default(), findings);
+        warn_unused(&unused, findings);
+        explain::collect_secrets(&tree, &Path::default(), findings);
+
+        let models = typed::models(&mut tree, env, findings);
+        let sandbox = typed::sandbox(&tree, findings);
+        let log_level = typed::log_level(&tree);
+        let max_recursion_limit = typed::max_recursion_limit(&tree);
+        if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
+            entries.push(Entry { key: "tools".to_owned(), key_mark: Mark::default(), value });
+        }
+        explain::mask(&mut tree, &Path::default(), false);
+        let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
+        let warnings = Vec::new();
+        Some(Self {
+            models,
+            tools,
+            sandbox,
+            log_level,
+            max_recursion_limit,
+            home,
+            source,
+            warnings,
+            shown: tree,
+        })
+    }
+}
+
+fn overlay(file: Node, overrides: Option<Value>, findings: &mut Findings) -> Node {
+    match overrides {
+        None | Some(Value::Null) => file,
+        Some(map @ Value::Object(_)) => merge::merge(file, Node::from_json(map)),
+        Some(_) => {
+            findings.problem(&Mark::default(), "overrides must be a map of sections", "pass a JSON object");
+            file
+        }
+    }
+}
+
+fn warn_unused(unused: &[String], findings: &mut Findings) {
+    let (keys, sections): (Vec<&str>, Vec<&str>) =
+        unused.iter().map(String::as_str).partition(|path| path.contains(['.', '[']));
+    for (what, names) in [("sections", sections), ("keys", keys)] {
+        if !names.is_empty() {
+            let place = findings.whole_file();
+            findings.warn(place, format!("{what} not used by this version: {}", names.join(", ")));
+        }
+    }
+}
+
+impl fmt::Debug for AppConfig {
+    /// Shows the masked tree: the parts hold header values and variables that their own `Debug` does not hide.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AppConfig")
+            .field("source", &self.source)
+            .field("home", &self.home)
+            .field("tools", &self.tools)
+            .field("log_level", &self.log_level)
+            .field("max_recursion_limit", &self.max_recursion_limit)
+            .field("set", &format_args!("{}", self.shown.to_json()))
+            .finish_non_exhaustive()
+    }
+}

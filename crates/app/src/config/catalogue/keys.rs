@@ -1,0 +1,197 @@
+//! The rows of the catalogue.
+//!
+//! Invariant: a section of DeerFlow that hart does not use yet is a row with `used: false`, so that its files load.
+
+use std::borrow::Cow;
+
+use super::{Key, Kind};
+
+const SINCE: &str = "0.1";
+const COUNT: Kind = Kind::Int { min: 1, max: u32::MAX as i64 };
+/// From zero, for what may be switched off or is an amount.
+const AMOUNT: Kind = Kind::Int { min: 0, max: u32::MAX as i64 };
+
+pub(super) fn own() -> Vec<Key> {
+    let mut keys = vec![
+        key(
+            "config_version",
+            Kind::Int { min: i64::MIN, max: i64::MAX },
+            "",
+            "The version of DeerFlow's example that the file follows; read, not needed.",
+        ),
+        key(
+            "log_level",
+            Kind::Choice(&["trace", "debug", "info", "warning", "error", "critical", "warn"]),
+            "info",
+            "How much is logged.",
+        ),
+        key("max_recursion_limit", COUNT, "1000", "The most steps a run may ask for."),
+        key("models", Kind::Sections, "[]", "The models to choose from; the first is the default."),
+        key("models[].pricing.currency", Kind::Text, "", "The currency of the prices."),
+        key("models[].pricing.input_per_million", Kind::Number, "", "Price of a million tokens read."),
+        key("models[].pricing.output_per_million", Kind::Number, "", "Price of a million tokens written."),
+        key(
+            "models[].pricing.input_cache_hit_per_million",
+            Kind::Number,
+            "",
+            "Price of a million tokens read from the cache.",
+        ),
+        key(
+            "tools",
+            Kind::Sections,
+            "all built-in tools",
+            "Which built-in tools an agent has; without the section, all of them.",
+        ),
+        key("tools[].name", Kind::Text, "", "bash, ls, glob, grep, read_file, write_file or str_replace."),
+        key("tools[].group", Kind::Text, "", "DeerFlow's group of the tool; read, not needed."),
+        key(
+            "tools[].use",
+            Kind::Text,
+            "",
+            "DeerFlow's path of the tool, such as deerflow.sandbox.tools:bash_tool.",
+        ),
+        key("sandbox", Kind::Section, "{}", "Where commands run and files are kept."),
+        key("sandbox.use", Kind::Text, "local", "The provider: `local`, or DeerFlow's class path of it."),
+        key(
+            "sandbox.allow_host_bash",
+            Kind::Bool,
+            "false",
+            "Where isolation is unavailable, run commands unconfined instead of refusing them. Not a boundary.",
+        ),
+        key(
+            "sandbox.bash_output_max_chars",
+            AMOUNT,
+            "20000",
+            "How much of a command's output the model sees.",
+        ),
+        key(
+            "sandbox.read_file_output_max_chars",
+            AMOUNT,
+            "50000",
+            "How much of a file the model sees at once.",
+        ),
+        key("sandbox.ls_output_max_chars", AMOUNT, "20000", "How much of a listing the model sees."),
+        key("sandbox.bash_command_timeout", Kind::Number, "600", "Seconds after which a command is ended."),
+        key("sandbox.mounts", Kind::Sections, "[]", "More host directories that every thread sees."),
+        key("sandbox.mounts[].host_path", Kind::Text, "", "The directory on the host, absolute."),
+        key("sandbox.mounts[].container_path", Kind::Text, "", "Where it appears, for example /mnt/data."),
+        key("sandbox.mounts[].read_only", Kind::Bool, "false", "Whether it can only be read."),
+        key(
+            "sandbox.environment",
+            Kind::TextMap,
+            "{}",
+            "Variables every command gets; `$VAR` takes the value from the environment.",
+        ),
+    ];
+    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
+        path: Cow::Owned(format!("sandbox.{name}")),
+        ..unused("", "A setting of DeerFlow's container sandbox.")
+    }));
+    keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
+    keys
+}
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { path: Cow::Borrowed(path), kind, default, doc, since: SINCE, used: true }
+}
+
+const fn unused(path: &'static str, doc: &'static str) -> Key {
+    Key { path: Cow::Borrowed(path), kind: Kind::Any, default: "", doc, since: SINCE, used: false }
+}
+
+/// The types of the keys that `hart_models` documents.
+pub(super) fn model_kind(name: &str) -> Kind {
+    match name {
+        "name" | "use" | "model" | "display_name" | "description" | "api_key" | "base_url"
+        | "service_tier" => Kind::Text,
+        "max_tokens" | "context_window" | "top_k" => COUNT,
+        "max_retries" => AMOUNT,
+        "seed" => Kind::Int { min: i64::MIN, max: i64::MAX },
+        "temperature"
+        | "timeout"
+        | "stream_chunk_timeout"
+        | "top_p"
+        | "frequency_penalty"
+        | "presence_penalty" => Kind::Number,
+        "supports_thinking"
+        | "supports_reasoning_effort"
+        | "supports_vision"
+        | "send_reasoning"
+        | "parallel_tool_calls" => Kind::Bool,
+        "when_thinking_enabled"
+        | "when_thinking_disabled"
+        | "thinking"
+        | "extra_body"
+        | "model_kwargs"
+        | "default_headers"
+        | "reasoning"
+        | "logit_bias"
+        | "chat_template_kwargs" => Kind::Map,
+        "max_tokens_key" => Kind::Choice(&["max_tokens", "max_completion_tokens"]),
+        "pricing" => Kind::Section,
+        _ => Kind::Any,
+    }
+}
+
+/// Options that DeerFlow hands to LangChain's constructors and that change nothing for a native client.
+pub(crate) const DEERFLOW_MODEL_KEYS: &[&str] =
+    &["use_responses_api", "output_version", "streaming", "stream_usage", "verbose"];
+
+const DEERFLOW_SANDBOX_KEYS: &[&str] = &[
+    "image",
+    "port",
+    "replicas",
+    "overflow_policy",
+    "acquire_timeout",
+    "burst_limit",
+    "container_prefix",
+    "idle_timeout",
+    "health_check_skip_seconds",
+    "ownership",
+    "thread_data_mounts",
+    "provisioner_url",
+    "provisioner_api_key",
+];
+
+const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
+    ("logging", "Correlation of log lines with requests."),
+    ("token_usage", "Counting tokens."),
+    ("token_budget", "Limits of the tokens of a run."),
+    ("tool_groups", "Names of groups of tools."),
+    ("tool_search", "Finding tools on demand."),
+    ("tool_output", "Moving long tool results into files."),
+    ("suggestions", "Follow-up questions."),
+    ("input_polish", "Polishing what a user typed."),
+    ("loop_detection", "Stopping an agent that repeats itself."),
+    ("tool_progress", "Stopping tools that make no progress."),
+    ("read_before_write", "Refusing to overwrite files that were not read."),
+    ("safety_finish_reason", "Answers cut by a provider's filter."),
+    ("uploads", "Limits of uploaded files."),
+    ("skills", "Where skills are found."),
+    ("skill_scan", "Scanning skills before they are installed."),
+    ("skill_evolution", "Letting the agent write skills."),
+    ("title", "Titles of threads."),
+    ("summarization", "Shortening long conversations."),
+    ("memory", "What is remembered across threads."),
+    ("agents_api", "Managing custom agents over HTTP."),
+    ("database", "Where runs and threads are stored."),
+    ("checkpointer", "The older name of `database`."),
+    ("run_events", "Where events of runs are stored."),
+    ("agent_storage", "Where custom agents are stored."),
+    ("scheduler", "Runs at set times."),
+    ("mcp_tasks", "Long-running tasks of MCP servers."),
+    ("run_ownership", "Which node owns a run."),
+    ("stream_bridge", "How events reach readers."),
+    ("dedupe_storage", "Where received messages are remembered."),
+    ("channel_connections", "Accounts of chat platforms."),
+    ("channels", "Chat platforms."),
+    ("guardrails", "Checking tool calls before they run."),
+    ("authorization", "Who may do what."),
+    ("circuit_breaker", "Pausing after repeated model failures."),
+    ("llm_call", "Retries and concurrency of model calls."),
+    ("subagents", "Agents that work for the agent."),
+    ("acp_agents", "Agents reached over ACP."),
+    ("auth", "Logging in."),
+    ("plugins", "Python packages that extend DeerFlow."),
+    ("extensions", "MCP servers and skills, inline."),
+];

@@ -1,0 +1,119 @@
+//! `hart doctor`: looks at everything a run depends on, and says how to mend what is wrong.
+//!
+//! Invariant: a finding that is not good has a fix.
+
+use hart_models::reachability::{self, Reachability};
+use hart_sandbox::{SandboxProvider, Tier};
+
+use crate::{App, choice};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub area: &'static str,
+    pub health: Health,
+    pub summary: String,
+    pub fix: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    Good,
+    /// It works, but not as well as it could.
+    Warning,
+    Bad,
+}
+
+impl Finding {
+    fn good(area: &'static str, summary: impl Into<String>) -> Self {
+        Self { area, health: Health::Good, summary: summary.into(), fix: None }
+    }
+
+    fn warning(area: &'static str, summary: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { area, health: Health::Warning, summary: summary.into(), fix: Some(fix.into()) }
+    }
+
+    fn bad(area: &'static str, summary: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { area, health: Health::Bad, summary: summary.into(), fix: Some(fix.into()) }
+    }
+}
+
+pub(crate) async fn examine(app: &App) -> Vec<Finding> {
+    let mut findings = config(app);
+    findings.push(data_directory(app));
+    findings.push(sandbox(app).await);
+    findings.push(model(app).await);
+    findings
+}
+
+fn config(app: &App) -> Vec<Finding> {
+    let mut findings = vec![match &app.config.source {
+        Some(path) => Finding::good("config", path.display().to_string()),
+        None => Finding::good("config", "no config.yaml: defaults (`hart config init` writes one)"),
+    }];
+    let warnings = app.config.warnings.iter();
+    findings.extend(warnings.map(|warning| {
+        Finding::warning("config", warning.to_string(), "see `hart config check`")
+    }));
+    findings
+}
+
+fn data_directory(app: &App) -> Finding {
+    let home = app.home();
+    let probe = home.join(".doctor");
+    let written = std::fs::create_dir_all(home)
+        .and_then(|()| std::fs::write(&probe, b"ok"))
+        .and_then(|()| std::fs::remove_file(&probe));
+    match written {
+        Ok(()) => Finding::good("data", format!("{} is writable", home.display())),
+        Err(error) => Finding::bad(
+            "data",
+            format!("{} is not writable: {error}", home.display()),
+            "set HART_HOME to a directory you may write to",
+        ),
+    }
+}
+
+async fn sandbox(app: &App) -> Finding {
+    let sandboxes = app.sandboxes.clone();
+    let Ok(report) = tokio::task::spawn_blocking(move || sandboxes.tier()).await else {
+        return Finding::bad("sandbox", "the check itself failed", "run it again with --verbose");
+    };
+    let reason = report.reason.unwrap_or_default();
+    let fix = report.fix.unwrap_or_else(|| "see the kernel's log".to_owned());
+    match report.tier {
+        Tier::Isolated => {
+            Finding::good("sandbox", "isolated: commands run in namespaces of their own, without a network")
+        }
+        Tier::Host => Finding::warning("sandbox", format!("commands run unconfined ({reason})"), fix),
+        Tier::Refused => Finding::bad("sandbox", format!("`bash` is refused: {reason}"), fix),
+    }
+}
+
+async fn model(app: &App) -> Finding {
+    let Some((config, reason)) = choice::default_config(app).await else {
+        return Finding::warning(
+            "model",
+            "no model is connected; hart plays its recorded demo tasks",
+            "set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or run `hart config init`",
+        );
+    };
+    let name = format!("{} ({reason})", config.name);
+    match reachability::check(&config, &app.http).await {
+        Reachability::Ok { .. } => Finding::good("model", format!("{name} answers at {}", config.base_url)),
+        Reachability::Unauthorized { status } => Finding::bad(
+            "model",
+            format!("{name} refuses the key (HTTP {status})"),
+            "check the key in the environment variable or in config.yaml",
+        ),
+        Reachability::Unreachable { message } => Finding::bad(
+            "model",
+            format!("{name} cannot be reached at {}: {message}", config.base_url),
+            "check the address, the network, and that the server is running",
+        ),
+        Reachability::Odd { status } => Finding::warning(
+            "model",
+            format!("{name} answers at {} with HTTP {status}", config.base_url),
+            "it may still work; try `hart run --model …` with a short prompt",
+        ),
+    }
+}

@@ -1,0 +1,46 @@
+//! An agent's events as the lines a client reads: `{"event": …, "data": …}` with LangGraph's names for them.
+//!
+//! Invariant: a frame is plain JSON; whoever reads it needs no hart.
+
+use hart_kernel::{AgentEvent, RunError};
+use hart_types::{RunId, ThreadId};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Frame {
+    pub event: &'static str,
+    pub data: Value,
+}
+
+impl Frame {
+    /// The first frame of a run.
+    pub fn metadata(run: &RunId, thread: &ThreadId, model: &str) -> Self {
+        Self { event: "metadata", data: json!({"run_id": run, "thread_id": thread, "model": model}) }
+    }
+
+    /// The last frame of a run.
+    pub fn end(outcome: &Result<(), RunError>) -> Self {
+        let data = match outcome {
+            Ok(()) => json!({"status": "success"}),
+            Err(RunError::Cancelled) => json!({"status": "interrupted"}),
+            Err(error) => json!({"status": "error", "error": error.to_string()}),
+        };
+        Self { event: "end", data }
+    }
+
+    pub fn of(event: &AgentEvent) -> Self {
+        match event {
+            AgentEvent::MessageChunk(chunk) => Self { event: "messages", data: json!([chunk, {}]) },
+            AgentEvent::Message(message) => Self { event: "message", data: json!(message) },
+            AgentEvent::Updates { node, update } => Self { event: "updates", data: json!({ node.as_ref(): update }) },
+            AgentEvent::Values(snapshot) => Self { event: "values", data: Value::Object(snapshot.to_json()) },
+            AgentEvent::ToolStarted(call) => Self { event: "tool_started", data: json!(call) },
+            AgentEvent::ToolProgress { call_id, text } => {
+                Self { event: "tool_progress", data: json!({"tool_call_id": call_id, "text": text}) }
+            }
+            AgentEvent::ToolFinished(message) => Self { event: "tool_finished", data: json!(message) },
+            AgentEvent::Custom(data) => Self { event: "custom", data: data.clone() },
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Threads on disk: one append-only file of steps per thread.
+//!
+//! Invariant: a step that was appended is read back whole or not at all, and appending costs the step's size, whatever
+//! the length of the thread.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use hart_kernel::{CheckpointError, Checkpointer, Step, async_trait};
+use hart_sandbox::ThreadDirs;
+use hart_types::{ThreadId, UserId};
+
+/// Keeps each thread of one user in `{home}/users/{user}/threads/{thread}/log.jsonl`.
+#[derive(Clone, Debug)]
+pub struct ThreadLog {
+    home: PathBuf,
+    user: UserId,
+}
+
+/// While it lives, no other process runs this thread.
+#[derive(Debug)]
+pub struct ThreadLock {
+    _file: File,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("thread `{0}` is busy: another hart is working on it; wait for it, or leave out --thread to start a new one")]
+    Busy(ThreadId),
+    #[error("cannot use {path}; check that the data directory is writable, or set HART_HOME")]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl ThreadLog {
+    pub fn new(home: PathBuf, user: UserId) -> Self {
+        Self { home, user }
+    }
+
+    pub fn exists(&self, thread: &ThreadId) -> bool {
+        self.path(thread).is_file()
+    }
+
+    /// Claims the thread. A line cut off by a crash is dropped here, before anything is appended behind it.
+    pub fn lock(&self, thread: &ThreadId) -> Result<ThreadLock, LockError> {
+        let path = self.path(thread);
+        let io = |source| LockError::Io { path: path.clone(), source };
+        if let Some(dir) = path.parent() {
+            std::fs::create_dir_all(dir).map_err(io)?;
+        }
+        let mut file = open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LockError::Busy(thread.clone())),
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+        drop_torn_line(&mut file).map_err(io)?;
+        Ok(ThreadLock { _file: file })
+    }
+
+    fn path(&self, thread: &ThreadId) -> PathBuf {
+        ThreadDirs::new(&self.home, &self.user, thread).root().join("log.jsonl")
+    }
+}
+
+#[async_trait]
+impl Checkpointer for ThreadLog {
+    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
+        let path = self.path(thread);
+        blocking(move || {
+            let mut line = serde_json::to_vec(&step)?;
+            line.push(b'\n');
+            let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
+            file.write_all(&line)?;
+            file.sync_data()
+        })
+        .await
+        .map_err(|source| failed("cannot save the thread", &self.path(thread), source))
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+        let path = self.path(thread);
+        blocking(move || read(&path))
+            .await
+            .map_err(|source| failed("cannot read the thread", &self.path(thread), source))
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).open(path)
+}
+
+fn drop_torn_line(file: &mut File) -> io::Result<()> {
+    let mut text = Vec::new();
+    let length = file.seek(SeekFrom::End(0))?;
+    // Whole lines end in a newline; only the tail can be torn, and only its end needs reading.
+    let mut start = length;
+    while start > 0 {
+        start = start.saturating_sub(64 * 1024);
+        file.seek(SeekFrom::Start(start))?;
+        text.clear();
+        file.take(length - start).read_to_end(&mut text)?;
+        if let Some(at) = text.iter().rposition(|byte| *byte == b'\n') {
+            return file.set_len(start + at as u64 + 1);
+        }
+    }
+    file.set_len(0)
+}
+
+/// All whole steps. A line that is not a step is passed over: a damaged thread opens with what is left of it.
+fn read(path: &Path) -> io::Result<Vec<Step>> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
+    };
+    let mut steps = Vec::new();
+    for (number, line) in BufReader::new(file).split(b'\n').enumerate() {
+        match serde_json::from_slice(&line?) {
+            Ok(step) => steps.push(step),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), line = number + 1, %error, "not a step; passed over");
+            }
+        }
+    }
+    Ok(steps)
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+fn failed(what: &str, path: &Path, source: io::Error) -> CheckpointError {
+    CheckpointError { message: format!("{what} at {}", path.display()), source: Some(Box::new(source)) }
+}
+
+#[cfg(test)]
+#[path = "thread_log_tests.rs"]
+mod tests;

@@ -1,0 +1,39 @@
+//! Where concrete meets abstract: one function per subsystem.
+//!
+//! Invariant: no other file of hart chooses an implementation.
+
+use std::sync::Arc;
+
+use hart_agent::SuperAgent;
+use hart_agent::middleware::Sandbox;
+use hart_kernel::{Agent, BuildError, ChatModel};
+use hart_models::config::ModelConfig;
+use hart_sandbox::{LocalSandboxProvider, SandboxError};
+
+use crate::config::AppConfig;
+use crate::{App, Task};
+
+pub(crate) fn http() -> Result<reqwest::Client, reqwest::Error> {
+    hart_models::http::client()
+}
+
+pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, SandboxError> {
+    LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), None)
+}
+
+pub(crate) fn model(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
+    hart_models::build(config, http)
+}
+
+pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
+    let mut sandbox = Sandbox::new(app.sandboxes.clone(), app.config.sandbox.clone());
+    if let Some(enabled) = app.config.tools.enabled() {
+        sandbox = sandbox.only(enabled);
+    }
+    SuperAgent::builder(Arc::clone(&task.model.model))
+        .mode(task.mode)
+        .sandbox(sandbox)
+        .checkpointer(Arc::new(app.log().clone()))
+        .recursion_limit(app.config.max_recursion_limit)
+        .build()
+}

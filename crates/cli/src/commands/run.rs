@@ -1,0 +1,187 @@
+//! `hart run`: one task, from the prompt to the answer.
+//!
+//! Invariant: stdout carries the answer, or the events with `--json`; whatever else there is to say is on stderr.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hart_app::{CancellationToken, EventSink, Mode, ModelChoice, RunError, RunReport, Task};
+use hart_types::ThreadId;
+
+use crate::args::GlobalArgs;
+use crate::failure::{Exit, Failure};
+use crate::session::Session;
+use crate::terminal::{Terminal, Tone};
+use crate::transcript::frames::Frames;
+use crate::transcript::{self, Told, Transcript};
+
+const EXAMPLES: &str = "\
+Examples:
+  hart run \"Draw a chart of the last ten leap years\"
+  hart run --mode ultra --model my-model \"Find the bug in this log\" - < build.log
+  hart run --thread 0199a0… \"Now as a PDF, please\"
+  hart run --json \"Say hello\" | jq -c .event
+
+The answer goes to stdout as it is written, everything else to stderr.
+Exit codes: 0 done, 1 the run failed, 2 wrong usage or configuration, 130 interrupted.";
+
+/// Do one task and print the answer.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// What to do. `-` reads it from stdin, after the other words if there are any.
+    #[arg(value_name = "TASK")]
+    task: Vec<String>,
+    #[command(flatten)]
+    choice: ChoiceArgs,
+    /// Print every event as one line of JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write what the model answers to this file as well, to be played again.
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Play the answers recorded in this file instead of asking a model.
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    replay: Option<PathBuf>,
+}
+
+/// What `run` and `chat` are told alike.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChoiceArgs {
+    /// The model to ask, by its name in `hart models`.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// How hard to think: flash answers at once, ultra takes as long as it needs.
+    #[arg(long, value_name = "MODE", default_value = "pro", value_parser = mode_parser())]
+    pub(crate) mode: Mode,
+    /// Go on with this conversation and its files; a new name starts a new one.
+    #[arg(short, long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) thread: Option<String>,
+}
+
+pub(crate) fn run(args: RunArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let text = prompt(&args.task)?;
+    let session = Session::open(global, terminal)?;
+    session.block_on(async {
+        let task = task(&session, &args, text).await?;
+        if args.json { json(&session, &task).await } else { plain(&session, &task).await }
+    })?
+}
+
+async fn task(session: &Session, args: &RunArgs, text: String) -> Result<Task, Failure> {
+    let mut model = match &args.replay {
+        Some(cassette) => ModelChoice::replay(cassette)?,
+        None => session.choose_model(args.choice.model.as_deref()).await?,
+    };
+    if !args.json {
+        introduce(&session.terminal, &model);
+    }
+    if let Some(cassette) = &args.record {
+        model = model.record(cassette)?;
+    }
+    let mut task = Task::new(text, model);
+    task.mode = args.choice.mode;
+    if let Some(name) = &args.choice.thread {
+        task.thread = ThreadId::from(name.as_str());
+        if !session.app.has_thread(&task.thread) {
+            session.terminal.note(&format!("new thread `{name}`"));
+        }
+    }
+    Ok(task)
+}
+
+async fn json(session: &Session, task: &Task) -> Result<Exit, Failure> {
+    let cancel = CancellationToken::new();
+    let frames = Arc::new(Frames::new(session.terminal.clone(), cancel.clone(), task));
+    let report = session.execute(task, Arc::clone(&frames) as Arc<dyn EventSink>, cancel).await?;
+    frames.finish(&report)?;
+    match report.outcome {
+        Ok(()) => Ok(Exit::Done),
+        Err(RunError::Cancelled) => Ok(Exit::Interrupted),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn plain(session: &Session, task: &Task) -> Result<Exit, Failure> {
+    let (told, report) = follow(session, task).await?;
+    let (terminal, thread) = (&session.terminal, &task.thread);
+    hand_over(session, task, &told, &report);
+    if let Some(tokens) = transcript::tokens(terminal, &told.usage) {
+        terminal.note(&tokens);
+    }
+    let go_on = |words: &str| format!("hart run --thread {thread} \"{words}\"");
+    match report.outcome {
+        Ok(()) if told.asked => terminal.note(&format!("to answer: {}", go_on("your answer"))),
+        Ok(()) => terminal.note(&terminal.err.paint(Tone::Dim, format!("to go on: {}", go_on("…")))),
+        Err(RunError::Cancelled) => {
+            terminal.note(&format!("interrupted; what was done is kept. To go on: {}", go_on("go on")));
+            return Ok(Exit::Interrupted);
+        }
+        Err(error) => {
+            let help = format!("what was done is kept; to go on: {}", go_on("go on"));
+            return Err(Failure::from(error).help(help));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Runs a task before the user's eyes.
+pub(crate) async fn follow(session: &Session, task: &Task) -> Result<(Told, RunReport), Failure> {
+    let cancel = CancellationToken::new();
+    let transcript = Arc::new(Transcript::new(session.terminal.clone(), cancel.clone()));
+    let ran = session.execute(task, Arc::clone(&transcript) as Arc<dyn EventSink>, cancel).await;
+    let told = transcript.finish(ran.as_ref().ok())?;
+    Ok((told, ran?))
+}
+
+/// Says where the files of this run are.
+pub(crate) fn hand_over(session: &Session, task: &Task, told: &Told, report: &RunReport) {
+    let terminal = &session.terminal;
+    for artifact in session.app.artifacts(&task.thread, report) {
+        if told.presented.contains(&artifact.path) {
+            terminal.note(&format!("{} {}", terminal.err.paint(Tone::Good, "file:"), artifact.host_path.display()));
+        }
+    }
+}
+
+/// Says which model works and why; of the demo, that it is one.
+pub(crate) fn introduce(terminal: &Terminal, model: &ModelChoice) {
+    if model.is_demo() {
+        terminal.note(&terminal.err.paint(Tone::Warn, "No model is connected: this is a recording, played with the real tools."));
+        terminal.note(CONNECT);
+    } else {
+        let ModelChoice { name, reason, .. } = model;
+        terminal.note(&terminal.err.paint(Tone::Dim, format!("model: {name} ({reason})")));
+    }
+}
+
+const CONNECT: &str = "\
+To connect one: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server such as Ollama,
+or write a config.yaml (`hart config init`). `hart models` lists what there is.";
+
+pub(crate) fn mode_parser() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(Mode::ALL.map(Mode::name)).try_map(|name| name.parse::<Mode>())
+}
+
+/// The task's words: from the command line, from stdin, or both.
+fn prompt(words: &[String]) -> Result<String, Failure> {
+    let asks_stdin = words.iter().any(|word| word == "-") || (words.is_empty() && !io::stdin().is_terminal());
+    let mut text = words.iter().filter(|word| *word != "-").cloned().collect::<Vec<_>>().join(" ");
+    if asks_stdin {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes)?;
+        let piped = String::from_utf8(bytes).map_err(|_| {
+            Failure::usage("stdin is not UTF-8 text").help("put the file into a folder and name it in the task")
+        })?;
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(&piped);
+    }
+    if text.trim().is_empty() {
+        return Err(Failure::usage("there is no task").help("write it behind the command: hart run \"what to do\""));
+    }
+    Ok(text)
+}

@@ -1,0 +1,139 @@
+//! How a command ends: its exit code, and an error as people read it.
+//!
+//! Invariant: the chain of sources is printed here and nowhere else, each link once, the remedy last.
+
+use std::io;
+
+use hart_app::{ChooseError, OpenError, RunError, StartError};
+
+use crate::terminal::{Terminal, Tone};
+
+/// What scripts see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done,
+    Failed,
+    /// The command line or the configuration is wrong: trying again will not help.
+    Usage,
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+    help: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, anyhow::Error::msg(message.into()))
+    }
+
+    pub(crate) fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::Failed, error.into())
+    }
+
+    pub(crate) fn new(exit: Exit, error: anyhow::Error) -> Self {
+        Self { exit, error, help: None }
+    }
+
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Tells the user and returns how to exit.
+    pub(crate) fn report(&self, terminal: &Terminal) -> Exit {
+        if self.is_broken_pipe() {
+            // `hart … | head`: the reader has what it wanted.
+            return Exit::Done;
+        }
+        for line in self.lines(terminal) {
+            terminal.note(&line);
+        }
+        self.exit
+    }
+
+    fn lines(&self, terminal: &Terminal) -> Vec<String> {
+        let look = terminal.err;
+        let mut lines = Vec::new();
+        let mut links: Vec<String> = Vec::new();
+        for link in self.error.chain().map(ToString::to_string) {
+            // Some libraries repeat their source in their own message.
+            if !links.iter().any(|said| said.contains(&link)) {
+                links.push(link);
+            }
+        }
+        for (position, link) in links.iter().enumerate() {
+            let (first, rest) = link.split_once('\n').unwrap_or((link, ""));
+            // A configuration's problems come with their own headings.
+            let first = match first.strip_prefix("error: ") {
+                Some(message) => message,
+                None => first,
+            };
+            let heading =
+                if position == 0 { look.paint(Tone::Bad, "error:") } else { look.paint(Tone::Dim, "  because:") };
+            lines.push(format!("{heading} {first}"));
+            lines.extend(rest.lines().map(str::to_owned));
+        }
+        if let Some(help) = &self.help {
+            lines.push(format!("{} {help}", look.paint(Tone::Good, "help:")));
+        }
+        lines
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        self.error.downcast_ref::<io::Error>().is_some_and(broken)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Config(error) => Self::new(Exit::Usage, error.into()),
+            error => Self::failed(error).help("`hart doctor` says what is missing on this machine"),
+        }
+    }
+}
+
+impl From<ChooseError> for Failure {
+    fn from(error: ChooseError) -> Self {
+        Self::new(Exit::Usage, error.into())
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Cancelled => Self::new(Exit::Interrupted, error.into()),
+            error => Self::failed(error),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What commands that work with models have in common: the opened app, the runtime, the running of one task.
+//!
+//! Invariant: a session is closed on every path, so that no sandbox outlives the command.
+
+use std::path::PathBuf;
+use std::process;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hart_app::config::LoadOptions;
+use hart_app::{App, CancellationToken, Env, EventSink, ModelChoice, RunReport, Task};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+use crate::args::GlobalArgs;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupts;
+use crate::log;
+use crate::terminal::{Terminal, Tone};
+
+pub(crate) struct Session {
+    pub(crate) app: Arc<App>,
+    pub(crate) terminal: Terminal,
+    runtime: Option<Runtime>,
+}
+
+/// The runtime waits this long for what does not end by itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Session {
+    pub(crate) fn open(global: &GlobalArgs, terminal: &Terminal) -> Result<Self, Failure> {
+        let env = Env::from_process();
+        let app = App::open(&load_options(global, &env)?)?;
+        log::start(terminal, &env, global.verbose, app.config().log_level);
+        for warning in &app.config().warnings {
+            tracing::warn!("{}", warning.message);
+        }
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        Ok(Self { app: Arc::new(app), terminal: terminal.clone(), runtime: Some(runtime) })
+    }
+
+    pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        let Some(runtime) = &self.runtime else { return Err(Failure::failed(anyhow::anyhow!("the session is over"))) };
+        Ok(runtime.block_on(work))
+    }
+
+    pub(crate) async fn choose_model(&self, name: Option<&str>) -> Result<ModelChoice, Failure> {
+        Ok(self.app.choose_model(name).await?)
+    }
+
+    /// Runs a task to its end. Ctrl-C cancels it; a second one ends the process at once.
+    pub(crate) async fn execute(
+        &self,
+        task: &Task,
+        events: Arc<dyn EventSink>,
+        cancel: CancellationToken,
+    ) -> Result<RunReport, Failure> {
+        let mut interrupts = Interrupts::listen()?;
+        // On a worker, so that a signal is heard even while a write to a full pipe blocks.
+        let mut running = JoinSet::new();
+        let (app, task, token) = (Arc::clone(&self.app), task.clone(), cancel.clone());
+        running.spawn(async move { app.run(&task, events, token).await });
+        loop {
+            tokio::select! {
+                Some(ended) = running.join_next() => {
+                    return Ok(ended.map_err(Failure::failed)??);
+                }
+                () = interrupts.next() => {
+                    if cancel.is_cancelled() {
+                        process::exit(i32::from(Exit::Interrupted.code()));
+                    }
+                    self.terminal.note(&self.terminal.err.paint(Tone::Warn, "cancelling… (once more to stop at once)"));
+                    cancel.cancel();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.block_on(async { tokio::time::timeout(PATIENCE, self.app.close()).await.ok() });
+            runtime.shutdown_timeout(PATIENCE);
+        }
+    }
+}
+
+/// Where the configuration is looked for.
+pub(crate) fn load_options<'a>(global: &GlobalArgs, env: &'a Env) -> Result<LoadOptions<'a>, Failure> {
+    Ok(LoadOptions { path: global.config.clone(), cwd: working_directory()?, env, overrides: None })
+}
+
+pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        let error = anyhow::Error::new(error).context("the current directory cannot be used");
+        Failure::new(Exit::Usage, error).help("change to a directory that exists")
+    })
+}

@@ -1,0 +1,249 @@
+//! A run as somebody at a terminal follows it: the answer on stdout, the work on stderr.
+//!
+//! Invariant: stdout carries what the model says to the user and nothing else, each message on lines of its own.
+
+pub(crate) mod frames;
+mod tool_line;
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use hart_app::{AgentEvent, CancellationToken, EventSink, RunReport, async_trait};
+use hart_types::{Message, MessageId, ToolCall, ToolCallId, ToolStatus, UsageMetadata};
+use serde_json::Value;
+
+use crate::terminal::{Terminal, Tone, cut};
+
+/// The tool that ends a run with a question to the user.
+const ASK: &str = "ask_clarification";
+
+/// So many lines of a running tool are shown as they come; then only the newest, in the spinner.
+const LIVE_LINES: usize = 10;
+
+pub(crate) struct Transcript {
+    terminal: Terminal,
+    /// Cancelled when nobody reads the answer any more.
+    stop: CancellationToken,
+    /// Held only while one event is told.
+    story: Mutex<Story>,
+}
+
+/// What a run left behind for whoever tells its end.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) usage: UsageMetadata,
+    /// The agent's paths of the files it handed over in this run.
+    pub(crate) presented: Vec<String>,
+    /// The run ended with a question.
+    pub(crate) asked: bool,
+}
+
+#[derive(Default)]
+struct Story {
+    told: Told,
+    /// Messages of which something is on stdout.
+    streamed: HashSet<MessageId>,
+    current: Option<MessageId>,
+    running: Vec<Running>,
+    /// The call on the last line of stderr: its outcome needs no name.
+    last_started: Option<ToolCallId>,
+    failure: Option<io::Error>,
+}
+
+struct Running {
+    id: ToolCallId,
+    label: String,
+    /// Lines shown so far, and the beginning of the next.
+    shown: usize,
+    partial: String,
+}
+
+impl Transcript {
+    pub(crate) fn new(terminal: Terminal, stop: CancellationToken) -> Self {
+        terminal.busy("waiting for the model");
+        Self { terminal, stop, story: Mutex::default() }
+    }
+
+    /// Tells what is left to tell, and what is to be said about it. Fails when the answer could not be written.
+    pub(crate) fn finish(&self, report: Option<&RunReport>) -> io::Result<Told> {
+        self.terminal.rest();
+        let mut story = std::mem::take(&mut *self.story.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(failure) = story.failure.take() {
+            return Err(failure);
+        }
+        let last = report.and_then(|report| report.state().messages().last());
+        if let Some(last) = last {
+            story.unstreamed(&self.terminal, last)?;
+        }
+        self.terminal.end_line()?;
+        Ok(story.told)
+    }
+
+    fn tell(&self, event: &AgentEvent) {
+        let mut story = self.story.lock().unwrap_or_else(PoisonError::into_inner);
+        if story.failure.is_some() {
+            return;
+        }
+        if let Err(failure) = story.tell(&self.terminal, event) {
+            story.failure = Some(failure);
+            self.stop.cancel();
+        }
+    }
+}
+
+#[async_trait]
+impl EventSink for Transcript {
+    async fn emit(&self, event: AgentEvent) {
+        self.tell(&event);
+    }
+}
+
+impl Story {
+    fn tell(&mut self, terminal: &Terminal, event: &AgentEvent) -> io::Result<()> {
+        match event {
+            AgentEvent::MessageChunk(chunk) => self.chunk(terminal, chunk)?,
+            AgentEvent::Message(message) if message.as_ai().is_some() => terminal.end_line()?,
+            AgentEvent::Updates { update, .. } => self.updates(update.get("artifacts")),
+            AgentEvent::ToolStarted(call) => self.started(terminal, call)?,
+            AgentEvent::ToolProgress { call_id, text } => self.progress(terminal, call_id, text),
+            AgentEvent::ToolFinished(result) => self.finished(terminal, result)?,
+            AgentEvent::Message(_) | AgentEvent::Values(_) | AgentEvent::Custom(_) => {}
+        }
+        Ok(())
+    }
+
+    fn chunk(&mut self, terminal: &Terminal, chunk: &Message) -> io::Result<()> {
+        if let Some(usage) = chunk.as_ai().and_then(|ai| ai.usage.as_ref()) {
+            self.told.usage.add(usage);
+        }
+        let text = chunk.text();
+        if !text.is_empty() {
+            if self.current != chunk.id {
+                terminal.end_line()?;
+                self.current.clone_from(&chunk.id);
+                self.streamed.extend(chunk.id.clone());
+            }
+            terminal.answer(&text)?;
+            self.busy(terminal, "writing");
+        } else if chunk.additional_kwargs.contains_key("reasoning_content") {
+            self.busy(terminal, "thinking…");
+        }
+        Ok(())
+    }
+
+    /// An answer that came whole, from a hook instead of the model.
+    fn unstreamed(&mut self, terminal: &Terminal, message: &Message) -> io::Result<()> {
+        let seen = message.id.as_ref().is_some_and(|id| self.streamed.contains(id));
+        if message.as_ai().is_none() || seen {
+            return Ok(());
+        }
+        terminal.end_line()?;
+        terminal.answer(&message.text())
+    }
+
+    fn updates(&mut self, artifacts: Option<&Value>) {
+        for path in artifacts.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+            if !self.told.presented.iter().any(|known| known == path) {
+                self.told.presented.push(path.to_owned());
+            }
+        }
+    }
+
+    fn started(&mut self, terminal: &Terminal, call: &ToolCall) -> io::Result<()> {
+        terminal.end_line()?;
+        if call.name == ASK {
+            return Ok(());
+        }
+        terminal.note(&tool_line::started(call, terminal.err));
+        if let Some(id) = &call.id {
+            let label = tool_line::label(call);
+            self.running.push(Running { id: id.clone(), label, shown: 0, partial: String::new() });
+        }
+        self.last_started.clone_from(&call.id);
+        self.busy(terminal, &tool_line::label(call));
+        Ok(())
+    }
+
+    fn progress(&mut self, terminal: &Terminal, call_id: &ToolCallId, text: &str) {
+        if !terminal.err.live {
+            return;
+        }
+        let Some(running) = self.running.iter_mut().find(|running| running.id == *call_id) else { return };
+        running.partial.push_str(text);
+        let (whole, partial) = match running.partial.rsplit_once(['\n', '\r']) {
+            Some((whole, partial)) => (whole.to_owned(), partial.to_owned()),
+            None => return,
+        };
+        running.partial = partial;
+        let mut newest = None;
+        for line in whole.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
+            if running.shown < LIVE_LINES {
+                running.shown += 1;
+                terminal.note(&tool_line::progress(line, terminal.err));
+            } else {
+                newest = Some(line);
+            }
+        }
+        if let Some(newest) = newest {
+            let message = format!("{}: {newest}", running.label);
+            self.busy(terminal, &message);
+        }
+    }
+
+    fn finished(&mut self, terminal: &Terminal, result: &Message) -> io::Result<()> {
+        let Some(outcome) = result.as_tool_result() else { return Ok(()) };
+        let name = result.name.as_deref().unwrap_or("tool");
+        let label = self.running.iter().position(|running| running.id == outcome.tool_call_id).map(|at| {
+            let running = self.running.remove(at);
+            running.label
+        });
+        if name == ASK && outcome.status == ToolStatus::Success {
+            self.told.asked = true;
+            terminal.end_line()?;
+            terminal.answer(&result.text())?;
+            return terminal.end_line();
+        }
+        let follows = label.is_some() && self.last_started.as_ref() == Some(&outcome.tool_call_id);
+        let label = if follows { None } else { Some(label.unwrap_or_else(|| name.to_owned())) };
+        terminal.note(&tool_line::finished(name, outcome.status, label.as_deref(), &result.text(), terminal.err));
+        // Whatever comes next, the line above it is no longer the call's.
+        self.last_started = None;
+        match self.running.last().map(|running| running.label.clone()) {
+            Some(label) => self.busy(terminal, &label),
+            None => self.busy(terminal, "waiting for the model"),
+        }
+        Ok(())
+    }
+
+    fn busy(&self, terminal: &Terminal, activity: &str) {
+        match self.told.usage.total_tokens {
+            0 => terminal.busy(activity),
+            tokens => terminal.busy(&format!("{} · {} tokens", cut(activity, 60), count(tokens))),
+        }
+    }
+}
+
+/// `1234567` as `1.2M`: exact enough to watch.
+pub(crate) fn count(tokens: u64) -> String {
+    let scaled = |unit: u64, suffix: &str| format!("{}.{}{suffix}", tokens / unit, tokens % unit * 10 / unit);
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => scaled(1_000, "k"),
+        _ => scaled(1_000_000, "M"),
+    }
+}
+
+/// `12 in, 3 out`, dimmed as all that is only for the record.
+pub(crate) fn tokens(terminal: &Terminal, usage: &UsageMetadata) -> Option<String> {
+    let cached = usage.input_token_details.as_ref().and_then(|details| details.cache_read).filter(|read| *read > 0);
+    let cached = cached.map(|read| format!(", {} of them cached", count(read))).unwrap_or_default();
+    (usage.total_tokens > 0).then(|| {
+        let (input, output) = (count(usage.input_tokens), count(usage.output_tokens));
+        terminal.err.paint(Tone::Dim, format!("tokens: {input} in{cached}, {output} out"))
+    })
+}
+
+#[cfg(test)]
+#[path = "transcript_tests.rs"]
+mod tests;

@@ -1,0 +1,312 @@
+//! Spells a conversation as a Messages request.
+//!
+//! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
+
+use bytes::Bytes;
+use hart_kernel::{ChatRequest, Effort, ModelSettings, Reasoning, ToolChoice, ToolSpec};
+use hart_types::{
+    Ai, Block, BlockView, Body, Content, ImageSource, Message, ToolCallId, ToolResult, ToolStatus,
+};
+use serde_json::{Map, Value, json};
+
+use crate::config::ModelConfig;
+use crate::encoded::{Encodings, Size, write_joined, write_json};
+use crate::merge;
+use crate::openai::decimal;
+use crate::thinking::Thinking;
+
+/// The API demands a limit.
+const DEFAULT_MAX_TOKENS: u32 = 8192;
+/// The API refuses a smaller budget.
+const MIN_THINKING: u32 = 1024;
+
+/// What of the configuration shapes a request.
+#[derive(Debug)]
+pub(super) struct Settings {
+    model: String,
+    max_tokens: u32,
+    temperature: Option<f64>,
+    thinking: Thinking,
+    extra_body: Map<String, Value>,
+}
+
+impl Settings {
+    pub(super) fn new(config: &ModelConfig) -> Self {
+        Self {
+            model: config.model.clone(),
+            max_tokens: config.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            temperature: config.temperature,
+            thinking: Thinking::new(config),
+            extra_body: config.extra_body.clone(),
+        }
+    }
+
+    /// Everything but the conversation and the tools.
+    fn parameters(&self, asked: &ModelSettings) -> Map<String, Value> {
+        let mut body = Map::new();
+        body.insert("stream".to_owned(), true.into());
+        let max_tokens = asked.max_tokens.unwrap_or(self.max_tokens);
+        body.insert("max_tokens".to_owned(), max_tokens.into());
+        if let Some(temperature) = asked.temperature.and_then(decimal).or(self.temperature) {
+            body.insert("temperature".to_owned(), temperature.into());
+        }
+        merge::options(&mut body, &self.extra_body);
+        self.thinking.apply(asked.reasoning, &mut body);
+        // OpenAI's word; the effort is said by the budget here.
+        body.shift_remove("reasoning_effort");
+        if let (Reasoning::On(effort), true, false) =
+            (asked.reasoning, self.thinking.supported, body.contains_key("thinking"))
+            && let Some(budget) = budget(effort, max_tokens)
+        {
+            body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": budget}));
+        }
+        // The API refuses these together; the caller's choice of a tool is the stronger wish.
+        if matches!(asked.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
+            body.shift_remove("thinking");
+        }
+        let thinks = body.get("thinking").and_then(|thinking| thinking.get("type"));
+        if thinks.is_some_and(|kind| kind != "disabled") {
+            body.shift_remove("temperature");
+        }
+        body.retain(|_, value| !value.is_null());
+        body
+    }
+}
+
+/// Thinking counts towards the limit of the answer: a quarter stays for what is said.
+fn budget(effort: Effort, max_tokens: u32) -> Option<u32> {
+    let wanted = match effort {
+        Effort::Low => 4096,
+        Effort::Medium => 10_240,
+        Effort::High => 24_576,
+    };
+    let budget = wanted.min(max_tokens - max_tokens / 4);
+    (budget >= MIN_THINKING).then_some(budget)
+}
+
+/// What has been encoded before.
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
+    messages: Encodings<Message, Encoded>,
+    tools: Encodings<ToolSpec, Bytes>,
+    system: Encodings<str, Bytes>,
+}
+
+/// The content blocks of one message, between commas; empty when there is nothing to send.
+#[derive(Clone, Debug)]
+struct Encoded {
+    role: Role,
+    blocks: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    User,
+    Assistant,
+}
+
+impl Size for Encoded {
+    fn size(&self) -> usize {
+        self.blocks.len()
+    }
+}
+
+pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatRequest) -> Vec<u8> {
+    let mut parameters = settings.parameters(&request.settings);
+    parameters.shift_remove("messages");
+    let more_tools = parameters.shift_remove("tools");
+    let model = parameters.shift_remove("model").unwrap_or_else(|| Value::from(settings.model.as_str()));
+
+    let mut out = b"{\"model\":".to_vec();
+    write_json(&mut out, &model);
+    let leading = request.messages.iter().take_while(|message| matches!(message.body, Body::System)).count();
+    let (instructions, rest) = request.messages.split_at_checked(leading).unwrap_or_default();
+    let system = request.system.iter().map(|text| encoder.system.of(text, text_block));
+    let system: Vec<Bytes> =
+        system.chain(instructions.iter().map(|message| text_block(&message.text()))).collect();
+    let system: Vec<Bytes> = system.into_iter().filter(|block| !block.is_empty()).collect();
+    if !system.is_empty() {
+        out.extend_from_slice(b",\"system\":[");
+        write_joined(&mut out, &system);
+        out.push(b']');
+    }
+    let mut tools: Vec<Bytes> =
+        request.tools.iter().map(|tool| encoder.tools.of(tool, encode_tool)).collect();
+    if let Some(Value::Array(more)) = &more_tools {
+        tools.extend(more.iter().map(|tool| Bytes::from(tool.to_string())));
+    }
+    if !tools.is_empty() {
+        out.extend_from_slice(b",\"tools\":[");
+        write_joined(&mut out, &tools);
+        out.push(b']');
+        if let Some(choice) = tool_choice(&request.settings.tool_choice) {
+            parameters.entry("tool_choice").or_insert(choice);
+        }
+    }
+    out.extend_from_slice(b",\"messages\":[");
+    let mut open: Option<Role> = None;
+    for message in rest {
+        let Encoded { role, blocks } = encoder.messages.of(message, encode);
+        if blocks.is_empty() {
+            continue;
+        }
+        // All results of a batch of tool calls must stand in one user message, right after the calls.
+        if open == Some(Role::User) && role == Role::User {
+            out.push(b',');
+        } else {
+            if open.is_some() {
+                out.extend_from_slice(b"]},");
+            }
+            out.extend_from_slice(match role {
+                Role::User => b"{\"role\":\"user\",\"content\":[",
+                Role::Assistant => b"{\"role\":\"assistant\",\"content\":[",
+            });
+        }
+        out.extend_from_slice(&blocks);
+        open = Some(role);
+    }
+    out.extend_from_slice(if open.is_some() { b"]}]" } else { b"]" });
+    for (key, value) in &parameters {
+        out.push(b',');
+        write_json(&mut out, key);
+        out.push(b':');
+        write_json(&mut out, value);
+    }
+    out.push(b'}');
+    out
+}
+
+fn tool_choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some(json!({"type": "none"})),
+        ToolChoice::Required => Some(json!({"type": "any"})),
+        ToolChoice::Named(name) => Some(json!({"type": "tool", "name": name})),
+    }
+}
+
+fn encode_tool(tool: &ToolSpec) -> Bytes {
+    let tool = json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema});
+    Bytes::from(tool.to_string())
+}
+
+/// The API refuses text that is only white space, so that becomes nothing.
+fn text_block(text: &str) -> Bytes {
+    if text.trim().is_empty() {
+        return Bytes::new();
+    }
+    Bytes::from(json!({"type": "text", "text": text}).to_string())
+}
+
+fn encode(message: &Message) -> Encoded {
+    let (role, blocks) = match &message.body {
+        Body::Human => (Role::User, user_blocks(&message.content)),
+        // Only the start of a conversation has a place for instructions; later ones are spoken by the user.
+        Body::System => (Role::User, user_blocks(&message.content)),
+        Body::Ai(ai) => (Role::Assistant, assistant_blocks(&message.content, ai)),
+        Body::AiChunk(chunk) => (Role::Assistant, assistant_blocks(&message.content, &chunk.ai)),
+        Body::Tool(result) => (Role::User, vec![tool_result(&message.content, result)]),
+        Body::Remove | Body::Other(_) => (Role::User, Vec::new()),
+    };
+    let mut out = Vec::new();
+    write_joined(&mut out, blocks.iter().map(ToString::to_string));
+    Encoded { role, blocks: out.into() }
+}
+
+fn user_blocks(content: &Content) -> Vec<Value> {
+    let block = |block: &Block| match block.view() {
+        BlockView::Text(text) if text.trim().is_empty() => None,
+        BlockView::Text(text) => Some(json!({"type": "text", "text": text})),
+        BlockView::Image(source) => Some(image(source)),
+        BlockView::Reasoning { .. } => None,
+        BlockView::Other(map) => match map.get("type").and_then(Value::as_str) {
+            Some("document" | "search_result" | "container_upload") => Some(Value::Object(map.clone())),
+            _ => Some(json!({"type": "text", "text": Value::Object(map.clone()).to_string()})),
+        },
+    };
+    content.to_blocks().iter().filter_map(block).collect()
+}
+
+fn image(source: ImageSource<'_>) -> Value {
+    let base64 =
+        |mime_type: &str, data: &str| json!({"type": "base64", "media_type": mime_type, "data": data});
+    let source = match source {
+        ImageSource::Base64 { mime_type, data } => base64(mime_type, data),
+        ImageSource::Url(url) => match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"))
+        {
+            Some((mime_type, data)) => base64(mime_type, data),
+            None => json!({"type": "url", "url": url}),
+        },
+    };
+    json!({"type": "image", "source": source})
+}
+
+fn tool_result(content: &Content, result: &ToolResult) -> Value {
+    let mut block = json!({"type": "tool_result", "tool_use_id": result.tool_call_id.as_str()});
+    if let Some(map) = block.as_object_mut() {
+        match content {
+            Content::Text(text) if text.is_empty() => {}
+            Content::Text(text) => {
+                map.insert("content".to_owned(), text.as_str().into());
+            }
+            Content::Blocks(_) => {
+                map.insert("content".to_owned(), user_blocks(content).into());
+            }
+        }
+        if result.status == ToolStatus::Error {
+            map.insert("is_error".to_owned(), true.into());
+        }
+    }
+    block
+}
+
+fn assistant_blocks(content: &Content, ai: &Ai) -> Vec<Value> {
+    let mut calls = calls(ai);
+    let mut out = Vec::new();
+    for block in content.to_blocks() {
+        let map = match block {
+            Block::Object(map) => map,
+            Block::Bare(text) => {
+                Map::from_iter([("type".to_owned(), "text".into()), ("text".to_owned(), text.into())])
+            }
+        };
+        match map.get("type").and_then(Value::as_str) {
+            Some("text") => out.extend(own_text(map)),
+            // The call itself may have been repaired since; the block only says where it stood.
+            Some("tool_use") => {
+                let id = map.get("id").and_then(Value::as_str);
+                if let Some(position) = calls.iter().position(|(call, _)| Some(call.as_str()) == id) {
+                    out.push(calls.remove(position).1);
+                }
+            }
+            // Another provider's reasoning carries no signature of this one, and an image is nothing it could say.
+            Some("reasoning" | "image" | "image_url") | None => {}
+            Some(_) => out.push(Value::Object(map)),
+        }
+    }
+    out.extend(calls.into_iter().map(|(_, block)| block));
+    out
+}
+
+/// The fields the API takes, in the order they came in; other providers and clients add theirs.
+fn own_text(mut map: Map<String, Value>) -> Option<Value> {
+    map.get("text").and_then(Value::as_str).filter(|text| !text.trim().is_empty())?;
+    map.retain(|key, value| {
+        matches!(key.as_str(), "type" | "text" | "cache_control" | "citations") && !value.is_null()
+    });
+    Some(Value::Object(map))
+}
+
+fn calls(ai: &Ai) -> Vec<(String, Value)> {
+    let call = |position: usize, id: Option<&ToolCallId>, name: &str, input: Map<String, Value>| {
+        let id = id.map_or_else(|| format!("call_{position}"), ToString::to_string);
+        // A nameless call would be refused each time the conversation is sent.
+        let name = if name.is_empty() { "unknown" } else { name };
+        (id.clone(), json!({"type": "tool_use", "id": id, "name": name, "input": input}))
+    };
+    let valid = ai.tool_calls.iter().map(|c| (c.id.as_ref(), c.name.as_str(), c.args.clone()));
+    // What was wrong with these stands in the tool message that answers them.
+    let invalid = ai.invalid_tool_calls.iter();
+    let invalid = invalid.map(|c| (c.id.as_ref(), c.name.as_deref().unwrap_or_default(), Map::new()));
+    valid.chain(invalid).enumerate().map(|(n, (id, name, input))| call(n, id, name, input)).collect()
+}

@@ -1,0 +1,313 @@
+//! What a model is called, where it answers and what it can do.
+//!
+//! Invariant: an API key is a `SecretString` from the moment an entry is resolved; `Debug` never shows one.
+
+mod keys;
+mod presets;
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use keys::{ENTRY_KEYS, KeyDoc};
+pub use presets::{Dialect, PRESETS, Preset};
+
+/// Providers pause while they think; four minutes without a byte is a hang.
+pub const DEFAULT_STREAM_CHUNK_TIMEOUT: Duration = Duration::from_secs(240);
+pub const DEFAULT_MAX_RETRIES: u32 = 2;
+
+/// One element of `models:` as the user wrote it. [`ENTRY_KEYS`] documents every key.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ModelEntry {
+    pub name: String,
+    #[serde(rename = "use")]
+    pub provider: String,
+    pub model: String,
+    pub display_name: Option<String>,
+    pub description: Option<String>,
+    #[serde(alias = "openai_api_key", alias = "anthropic_api_key", alias = "google_api_key")]
+    pub api_key: Option<String>,
+    #[serde(alias = "api_base", alias = "openai_api_base", alias = "anthropic_api_url")]
+    pub base_url: Option<String>,
+    #[serde(alias = "max_completion_tokens", alias = "max_output_tokens", alias = "num_predict")]
+    pub max_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    #[serde(alias = "request_timeout", alias = "default_request_timeout")]
+    pub timeout: Option<f64>,
+    pub max_retries: Option<u32>,
+    pub stream_chunk_timeout: Option<f64>,
+    pub supports_thinking: Option<bool>,
+    pub supports_reasoning_effort: Option<bool>,
+    pub supports_vision: Option<bool>,
+    pub when_thinking_enabled: Option<Map<String, Value>>,
+    pub when_thinking_disabled: Option<Map<String, Value>>,
+    pub thinking: Option<Map<String, Value>>,
+    #[serde(alias = "num_ctx")]
+    pub context_window: Option<u32>,
+    pub extra_body: Option<Map<String, Value>>,
+    pub model_kwargs: Option<Map<String, Value>>,
+    pub default_headers: Option<Map<String, Value>>,
+    pub pricing: Option<Pricing>,
+    pub send_reasoning: Option<bool>,
+    pub max_tokens_key: Option<MaxTokensKey>,
+    /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Money per million tokens.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pricing {
+    pub currency: Option<String>,
+    pub input_per_million: Option<f64>,
+    pub output_per_million: Option<f64>,
+    pub input_cache_hit_per_million: Option<f64>,
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// How the OpenAI dialect spells the limit of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MaxTokensKey {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// A model, ready to be built.
+#[derive(Clone, Debug)]
+pub struct ModelConfig {
+    pub name: String,
+    /// The preset's name, such as `openai`.
+    pub provider: &'static str,
+    pub dialect: Dialect,
+    /// What the provider calls it.
+    pub model: String,
+    pub display_name: Option<String>,
+    pub description: Option<String>,
+    /// Without a slash at the end.
+    pub base_url: String,
+    pub api_key: Option<SecretString>,
+    pub headers: Vec<(String, String)>,
+    pub max_tokens: Option<u32>,
+    pub max_tokens_key: MaxTokensKey,
+    pub temperature: Option<f64>,
+    /// How long to wait for the response headers; `stream_chunk_timeout` when not given.
+    pub timeout: Option<Duration>,
+    pub stream_chunk_timeout: Duration,
+    /// For whoever repeats a failed call; a model itself never does.
+    pub max_retries: u32,
+    pub supports_thinking: bool,
+    pub supports_reasoning_effort: bool,
+    pub supports_vision: bool,
+    pub when_thinking_enabled: Map<String, Value>,
+    pub when_thinking_disabled: Map<String, Value>,
+    /// Whether the provider wants to see its `reasoning_content` again.
+    pub send_reasoning: bool,
+    pub context_window: Option<u32>,
+    /// Merged into every request body.
+    pub extra_body: Map<String, Value>,
+    pub pricing: Option<Pricing>,
+    /// Keys of the entry that have no meaning here.
+    pub ignored: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelConfigError {
+    #[error("a model entry needs `{key}`{}", of(.name))]
+    Missing { name: String, key: &'static str },
+    #[error("model `{name}`: `use: {given}` is not known; use one of: {}", presets::all_names())]
+    UnknownProvider { name: String, given: String },
+    #[error("model `{name}` needs an API key: set `api_key`, or {env} in the environment")]
+    MissingKey { name: String, env: &'static str },
+    #[error("model `{name}`: {message}")]
+    Invalid { name: String, message: String },
+}
+
+fn of(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" (model `{name}`)") }
+}
+
+impl ModelConfig {
+    /// Completes an entry from its preset. `lookup` reads the environment: the preset's key variable, if need be.
+    pub fn resolve(
+        entry: ModelEntry,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ModelConfigError> {
+        let missing = |key| Err(ModelConfigError::Missing { name: entry.name.clone(), key });
+        if entry.name.is_empty() && entry.model.is_empty() {
+            return missing("name");
+        }
+        if entry.provider.is_empty() {
+            return missing("use");
+        }
+        if entry.model.is_empty() {
+            return missing("model");
+        }
+        let name = if entry.name.is_empty() { entry.model.clone() } else { entry.name.clone() };
+        let Some(preset) = Preset::find(&entry.provider) else {
+            return Err(ModelConfigError::UnknownProvider { name, given: entry.provider });
+        };
+        let base_url = base_url(entry.base_url.as_deref(), preset, &name)?;
+        let api_key = api_key(&entry, preset, &name, lookup)?;
+        let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
+        let timeout = seconds("timeout", entry.timeout)?;
+        let stream_chunk_timeout = seconds("stream_chunk_timeout", entry.stream_chunk_timeout)?;
+        let headers = headers(&name, entry.default_headers.unwrap_or_default())?;
+
+        let mut when_thinking_enabled = entry.when_thinking_enabled.unwrap_or_default();
+        if let Some(thinking) = entry.thinking {
+            // DeerFlow's shortcut for `when_thinking_enabled: {thinking: …}`.
+            when_thinking_enabled.insert("thinking".to_owned(), Value::Object(thinking));
+        }
+        let mut extra_body = entry.model_kwargs.unwrap_or_default();
+        let mut ignored = Vec::new();
+        for (key, value) in entry.other {
+            match key.as_str() {
+                _ if value.is_null() => {}
+                _ if keys::REQUEST_KEYS.contains(&key.as_str()) => {
+                    extra_body.insert(key, value);
+                }
+                _ => ignored.push(key),
+            }
+        }
+        crate::merge::deep(&mut extra_body, entry.extra_body.unwrap_or_default());
+        Ok(Self {
+            provider: preset.name,
+            dialect: preset.dialect,
+            max_tokens_key: entry.max_tokens_key.unwrap_or_else(|| preset.max_tokens_key(&entry.model)),
+            send_reasoning: entry.send_reasoning.unwrap_or(preset.send_reasoning),
+            model: entry.model,
+            display_name: entry.display_name,
+            description: entry.description,
+            base_url,
+            api_key,
+            headers,
+            max_tokens: entry.max_tokens,
+            temperature: entry.temperature,
+            timeout,
+            stream_chunk_timeout: stream_chunk_timeout.unwrap_or(DEFAULT_STREAM_CHUNK_TIMEOUT),
+            max_retries: entry.max_retries.unwrap_or(DEFAULT_MAX_RETRIES),
+            supports_thinking: entry.supports_thinking.unwrap_or(false),
+            supports_reasoning_effort: entry.supports_reasoning_effort.unwrap_or(false),
+            supports_vision: entry.supports_vision.unwrap_or(false),
+            when_thinking_enabled,
+            when_thinking_disabled: entry.when_thinking_disabled.unwrap_or_default(),
+            context_window: entry.context_window,
+            extra_body,
+            pricing: entry.pricing,
+            ignored,
+            name,
+        })
+    }
+
+    pub fn profile(&self) -> hart_kernel::ModelProfile {
+        hart_kernel::ModelProfile {
+            name: self.name.clone(),
+            context_window: self.context_window,
+            vision: self.supports_vision,
+            thinking: self.supports_thinking,
+        }
+    }
+}
+
+fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, ModelConfigError> {
+    let invalid = |message| ModelConfigError::Invalid { name: name.to_owned(), message };
+    let url = given.map(str::trim).filter(|url| !url.is_empty()).or(preset.base_url);
+    let Some(url) = url else {
+        return Err(invalid(format!(
+            "`use: {}` needs `base_url`, such as http://localhost:8000/v1",
+            preset.name
+        )));
+    };
+    let parsed = reqwest::Url::parse(url).map_err(|error| invalid(format!("`base_url: {url}`: {error}")))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(invalid(format!("`base_url: {url}` must start with http:// or https://")));
+    }
+    // People paste what their provider's page shows, which may be the whole endpoint.
+    let url = url.trim_end_matches('/');
+    let endings: &[&str] = match preset.dialect {
+        Dialect::OpenAi => &["/chat/completions"],
+        Dialect::Anthropic => &["/v1/messages", "/v1"],
+    };
+    let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
+    Ok(url.trim_end_matches('/').to_owned())
+}
+
+fn api_key(
+    entry: &ModelEntry,
+    preset: &Preset,
+    name: &str,
+    lookup: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<SecretString>, ModelConfigError> {
+    let filled = |key: String| Some(key.trim().to_owned()).filter(|key| !key.is_empty());
+    let given = entry.api_key.clone().and_then(filled);
+    let found = given.or_else(|| preset.key_env.iter().find_map(|env| lookup(env).and_then(filled)));
+    match (found, preset.key_env.first()) {
+        (Some(key), _) if reqwest::header::HeaderValue::try_from(&key).is_err() => {
+            let message = "`api_key` holds a character that no key has; was it copied whole?".to_owned();
+            Err(ModelConfigError::Invalid { name: name.to_owned(), message })
+        }
+        (Some(key), _) => Ok(Some(key.into())),
+        // At an address of the user's own, whether a key is needed is for that server to say.
+        (None, Some(env)) if entry.base_url.is_none() => {
+            Err(ModelConfigError::MissingKey { name: name.to_owned(), env })
+        }
+        (None, _) => Ok(None),
+    }
+}
+
+fn duration(name: &str, key: &str, seconds: Option<f64>) -> Result<Option<Duration>, ModelConfigError> {
+    let Some(seconds) = seconds else { return Ok(None) };
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(Some(duration)),
+        _ => Err(ModelConfigError::Invalid {
+            name: name.to_owned(),
+            message: format!("`{key}: {seconds}` must be a positive number of seconds"),
+        }),
+    }
+}
+
+fn headers(name: &str, given: Map<String, Value>) -> Result<Vec<(String, String)>, ModelConfigError> {
+    let invalid = |key: &str, why: &str| ModelConfigError::Invalid {
+        name: name.to_owned(),
+        message: format!("`default_headers`: `{key}` {why}"),
+    };
+    let mut headers = Vec::new();
+    for (key, value) in given {
+        let text = match value {
+            Value::String(text) => text,
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            Value::Null | Value::Array(_) | Value::Object(_) => return Err(invalid(&key, "must be text")),
+        };
+        if reqwest::header::HeaderName::try_from(&key).is_err()
+            || reqwest::header::HeaderValue::try_from(&text).is_err()
+        {
+            return Err(invalid(&key, "is not a valid HTTP header"));
+        }
+        headers.push((key, text));
+    }
+    Ok(headers)
+}
+
+impl fmt::Debug for ModelEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelEntry")
+            .field("name", &self.name)
+            .field("use", &self.provider)
+            .field("model", &self.model)
+            .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

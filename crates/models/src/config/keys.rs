@@ -1,0 +1,100 @@
+//! The catalogue of keys a model entry may have.
+//!
+//! Invariant: every key that `ModelEntry` reads is listed here, and nothing else is.
+
+/// One key of an entry, for error messages and reference pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyDoc {
+    pub name: &'static str,
+    /// Other spellings that mean the same.
+    pub aliases: &'static [&'static str],
+    pub doc: &'static str,
+    pub default: &'static str,
+}
+
+const fn key(name: &'static str, default: &'static str, doc: &'static str) -> KeyDoc {
+    KeyDoc { name, aliases: &[], doc, default }
+}
+
+const fn also(key: KeyDoc, aliases: &'static [&'static str]) -> KeyDoc {
+    KeyDoc { aliases, ..key }
+}
+
+/// Every key of a model entry.
+pub const ENTRY_KEYS: &[KeyDoc] = &[
+    key("name", "the value of `model`", "What this model is called in requests and in the interface."),
+    key("use", "required", "The provider: a short name such as `openai`, or DeerFlow's class path."),
+    key("model", "required", "What the provider calls the model."),
+    key("display_name", "the name", "What the interface shows."),
+    key("description", "none", "One sentence for the model menu."),
+    also(
+        key("api_key", "the provider's environment variable", "The API key, or `$VARIABLE`."),
+        &["openai_api_key", "anthropic_api_key", "google_api_key"],
+    ),
+    also(
+        key("base_url", "the provider's own address", "Where the API answers."),
+        &["api_base", "openai_api_base", "anthropic_api_url"],
+    ),
+    also(
+        key("max_tokens", "the provider's default; 8192 for Anthropic", "The longest answer, in tokens."),
+        &["max_completion_tokens", "max_output_tokens", "num_predict"],
+    ),
+    key("temperature", "the provider's default", "How much chance plays in an answer."),
+    also(
+        key("timeout", "`stream_chunk_timeout`", "Seconds to wait for an answer to begin."),
+        &["request_timeout", "default_request_timeout"],
+    ),
+    key("max_retries", "2", "How often a failed call is repeated."),
+    key("stream_chunk_timeout", "240", "Seconds of silence after which an answer counts as hanging."),
+    key("supports_thinking", "false", "Whether thinking can be switched on."),
+    key("supports_reasoning_effort", "false", "Whether `reasoning_effort` is understood."),
+    key("supports_vision", "false", "Whether images are understood."),
+    key("when_thinking_enabled", "{}", "Merged into the request when thinking is on."),
+    key("when_thinking_disabled", "{}", "Merged into the request when thinking is off."),
+    key("thinking", "{}", "Short for `when_thinking_enabled: {thinking: …}`."),
+    also(key("context_window", "unknown", "How many tokens fit into a conversation."), &["num_ctx"]),
+    key("extra_body", "{}", "Merged into every request."),
+    key("model_kwargs", "{}", "The same, as LangChain spells it; `extra_body` wins."),
+    key("default_headers", "{}", "HTTP headers sent with every request."),
+    key(
+        "pricing",
+        "none",
+        "`currency`, `input_per_million`, `output_per_million`, `input_cache_hit_per_million`.",
+    ),
+    key("send_reasoning", "by provider", "Whether the model is shown its earlier `reasoning_content`."),
+    key("max_tokens_key", "by model", "`max_tokens` or `max_completion_tokens`: the word the server knows."),
+    key("top_p", "the provider's default", "Nucleus sampling."),
+    key("top_k", "the provider's default", "Samples from that many tokens."),
+    key("frequency_penalty", "the provider's default", "Discourages repetition."),
+    key("presence_penalty", "the provider's default", "Encourages new subjects."),
+    key("seed", "none", "Asks for repeatable answers."),
+    key("stop", "none", "Texts that end an answer."),
+    key("stop_sequences", "none", "The same in Anthropic's spelling."),
+    key(
+        "reasoning_effort",
+        "the provider's default",
+        "`low`, `medium` or `high`, whether or not thinking is on.",
+    ),
+    key("reasoning", "none", "OpenRouter's settings of reasoning."),
+    key("service_tier", "none", "The provider's service class."),
+    key("logit_bias", "none", "Makes single tokens more or less likely."),
+    key("parallel_tool_calls", "the provider's default", "Whether several tools may be called at once."),
+    key("chat_template_kwargs", "none", "Arguments of the chat template, for vLLM and llama.cpp."),
+];
+
+/// Keys of an entry that are parameters of the request itself.
+pub(super) const REQUEST_KEYS: &[&str] = &[
+    "top_p",
+    "top_k",
+    "frequency_penalty",
+    "presence_penalty",
+    "seed",
+    "stop",
+    "stop_sequences",
+    "reasoning_effort",
+    "reasoning",
+    "service_tier",
+    "logit_bias",
+    "parallel_tool_calls",
+    "chat_template_kwargs",
+];

@@ -1,0 +1,144 @@
+//! Which models are there when nobody configured any: by keys in the environment, by servers on this machine.
+//!
+//! Invariant: looking costs no request over the network and, on this machine, no more than the time given.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use crate::config::{ModelConfig, ModelEntry};
+
+/// How long [`probe_local`] looks, in all.
+pub const PROBE_TIMEOUT: Duration = Duration::from_millis(150);
+
+/// The ports of model servers that people run at home, and the preset of each.
+pub const LOCAL_PORTS: &[(&str, u16)] =
+    &[("ollama", 11434), ("lmstudio", 1234), ("llamacpp", 8080), ("vllm", 8000)];
+
+/// One provider that a key in the environment stands for.
+struct Known {
+    provider: &'static str,
+    key: &'static str,
+    model: &'static str,
+    /// Variables that change the address and the model, as the provider's own tools read them.
+    base_env: Option<&'static str>,
+    model_env: Option<&'static str>,
+    context_window: u32,
+    vision: bool,
+    thinking: bool,
+    effort: bool,
+}
+
+const KNOWN: &[Known] = &[
+    Known {
+        base_env: Some("ANTHROPIC_BASE_URL"),
+        model_env: Some("ANTHROPIC_MODEL"),
+        ..known("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-4-5", 200_000, true, true, false)
+    },
+    Known {
+        base_env: Some("OPENAI_BASE_URL"),
+        model_env: Some("OPENAI_MODEL"),
+        ..known("openai", "OPENAI_API_KEY", "gpt-5", 400_000, true, true, true)
+    },
+    known("deepseek", "DEEPSEEK_API_KEY", "deepseek-chat", 128_000, false, false, false),
+    known("gemini", "GEMINI_API_KEY", "gemini-2.5-pro", 1_048_576, true, true, true),
+    known("openrouter", "OPENROUTER_API_KEY", "openrouter/auto", 128_000, true, false, false),
+    known("groq", "GROQ_API_KEY", "openai/gpt-oss-120b", 131_072, false, true, true),
+    known("mistral", "MISTRAL_API_KEY", "mistral-large-latest", 128_000, true, false, false),
+    known("xai", "XAI_API_KEY", "grok-4", 256_000, true, false, false),
+    known("moonshot", "MOONSHOT_API_KEY", "kimi-k2-thinking", 262_144, false, false, false),
+];
+
+#[expect(clippy::fn_params_excessive_bools, reason = "one row of the table above")]
+const fn known(
+    provider: &'static str,
+    key: &'static str,
+    model: &'static str,
+    context_window: u32,
+    vision: bool,
+    thinking: bool,
+    effort: bool,
+) -> Known {
+    Known { provider, key, model, base_env: None, model_env: None, context_window, vision, thinking, effort }
+}
+
+/// The models that keys in the environment give, best first. `lookup` reads the environment.
+pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<ModelConfig> {
+    let set =
+        |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let found = KNOWN.iter().filter_map(|known| {
+        let api_key = set(known.key)?;
+        let base_url = known.base_env.and_then(set);
+        let chosen = known.model_env.and_then(set);
+        // What is known of the default model need not hold for another, or behind another address.
+        let as_known = chosen.is_none() && base_url.is_none();
+        let model = chosen.unwrap_or_else(|| known.model.to_owned());
+        let entry = ModelEntry {
+            name: model.clone(),
+            provider: known.provider.to_owned(),
+            model,
+            api_key: Some(api_key),
+            base_url,
+            context_window: as_known.then_some(known.context_window),
+            supports_vision: Some(known.vision),
+            supports_thinking: Some(known.thinking),
+            supports_reasoning_effort: Some(known.effort && as_known),
+            ..ModelEntry::default()
+        };
+        let resolved = ModelConfig::resolve(entry, lookup);
+        resolved.inspect_err(|error| tracing::warn!(%error, "a model of the environment cannot be used")).ok()
+    });
+    found.collect()
+}
+
+/// The models of servers on this machine, in the order of the ports. All are asked at once.
+pub async fn probe_local(http: &reqwest::Client) -> Vec<ModelConfig> {
+    probe_ports(http, LOCAL_PORTS, PROBE_TIMEOUT).await
+}
+
+/// [`probe_local`] with other ports and another limit.
+pub async fn probe_ports(
+    http: &reqwest::Client,
+    ports: &[(&str, u16)],
+    within: Duration,
+) -> Vec<ModelConfig> {
+    let probes = ports.iter().map(async |(provider, port)| {
+        let asked = tokio::time::timeout(within, ask(http, *port));
+        let model = asked.await.ok()??;
+        let entry = ModelEntry {
+            name: model.clone(),
+            provider: (*provider).to_owned(),
+            model,
+            base_url: Some(format!("http://127.0.0.1:{port}/v1")),
+            ..ModelEntry::default()
+        };
+        ModelConfig::resolve(entry, &|_| None).ok()
+    });
+    join_all(probes).await.into_iter().flatten().collect()
+}
+
+/// The first model that can talk, if a model server answers there.
+async fn ask(http: &reqwest::Client, port: u16) -> Option<String> {
+    let response = http.get(format!("http://127.0.0.1:{port}/v1/models")).send().await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
+    let list: Value = serde_json::from_slice(&response.bytes().await.ok()?).ok()?;
+    model_ids(&list)?.find(|id| !is_embedding(id)).map(str::to_owned)
+}
+
+/// The ids in a model list; `None` when it is none.
+pub(crate) fn model_ids(list: &Value) -> Option<impl Iterator<Item = &str>> {
+    let models = list.get("data")?.as_array()?;
+    Some(models.iter().filter_map(|model| model.get("id").and_then(Value::as_str)))
+}
+
+fn is_embedding(id: &str) -> bool {
+    let id = id.to_ascii_lowercase();
+    ["embed", "bge-", "gte-", "e5-", "minilm", "rerank", "whisper"].iter().any(|word| id.contains(word))
+}
+
+#[cfg(test)]
+#[path = "discover_tests.rs"]
+mod tests;

@@ -1,0 +1,196 @@
+//! Sends a request to a provider and reads its event stream.
+//!
+//! Invariant: every wait can be cancelled and is bounded, and no API key reaches an error or a log line.
+
+mod answer;
+mod failure;
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use hart_kernel::{ChatStream, ModelError};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::ModelConfig;
+use answer::Answer;
+pub(crate) use answer::{Decoder, Fault, Progress};
+pub(crate) use failure::{Failure, chain};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Enough for any provider's error; an HTML page from a proxy is cut.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// The client that all models share. An answer may take hours, so it has no total timeout; waits are bounded one by
+/// one where they happen.
+pub fn client() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder()
+        .user_agent(concat!("hart/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .tcp_keepalive(Duration::from_secs(30))
+        .pool_idle_timeout(Duration::from_secs(90))
+        .pool_max_idle_per_host(64)
+        .build()
+}
+
+/// Where one model answers, and how long it may be silent.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) model: String,
+    pub(crate) provider: &'static str,
+    url: String,
+    headers: HeaderMap,
+    key: Option<SecretString>,
+    first_byte_within: Duration,
+    silence: Duration,
+}
+
+impl Endpoint {
+    /// `auth` names the header of the key and what stands before it.
+    pub(crate) fn new(config: &ModelConfig, path: &str, auth: (&'static str, &str)) -> Self {
+        let mut headers = authorized(config, auth);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        // A compressing proxy would hold tokens back until its block is full.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        Self {
+            model: config.name.clone(),
+            provider: config.provider,
+            url: format!("{}{path}", config.base_url),
+            headers,
+            key: config.api_key.clone(),
+            first_byte_within: config.timeout.unwrap_or(config.stream_chunk_timeout),
+            silence: config.stream_chunk_timeout,
+        }
+    }
+
+    /// Adds a header of the dialect, unless the user has set it.
+    pub(crate) fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
+        let name = HeaderName::from_static(name);
+        self.headers.entry(name).or_insert(HeaderValue::from_static(value));
+        self
+    }
+
+    /// Posts `body` and decodes the answer.
+    pub(crate) async fn post<D: Decoder>(
+        &self,
+        http: &reqwest::Client,
+        body: Vec<u8>,
+        cancel: &CancellationToken,
+        decoder: D,
+    ) -> Result<ChatStream, ModelError> {
+        let sent = http.post(&self.url).headers(self.headers.clone()).body(body).send();
+        let response = self.bounded(cancel, self.first_byte_within, sent).await?;
+        let response = response.map_err(|error| self.transport(error))?;
+        if !response.status().is_success() {
+            return Err(self.refused(response, cancel).await);
+        }
+        if is_json(response.headers()) {
+            // Asked for a stream and got one object: an error told with status 200, or a server that cannot stream.
+            let body = self.body(response, cancel).await?;
+            return Err(match Failure::of_body(&body) {
+                Some(failure) => self.failure(failure, None),
+                None => self.protocol("it answered with JSON instead of an event stream"),
+            });
+        }
+        Ok(Box::pin(Answer::new(self.clone(), response, cancel, decoder)))
+    }
+
+    /// Waits for `future`, no longer than `limit` and not beyond cancellation.
+    async fn bounded<F: Future>(
+        &self,
+        cancel: &CancellationToken,
+        limit: Duration,
+        future: F,
+    ) -> Result<F::Output, ModelError> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ModelError::Cancelled),
+            waited = tokio::time::timeout(limit, future) => waited.map_err(|_| self.silent(limit)),
+        }
+    }
+
+    async fn refused(&self, response: reqwest::Response, cancel: &CancellationToken) -> ModelError {
+        let status = response.status().as_u16();
+        let retry_after = failure::retry_after(response.headers());
+        match self.body(response, cancel).await {
+            Ok(body) => self.failure(Failure::of_response(status, &body), retry_after),
+            Err(ModelError::Cancelled) => ModelError::Cancelled,
+            // The status alone is still worth more than the trouble with its body.
+            Err(_) => self.failure(Failure::of_response(status, b""), retry_after),
+        }
+    }
+
+    async fn body(
+        &self,
+        mut response: reqwest::Response,
+        cancel: &CancellationToken,
+    ) -> Result<Bytes, ModelError> {
+        let mut body = BytesMut::new();
+        while body.len() < MAX_ERROR_BODY {
+            let chunk = self.bounded(cancel, self.silence, response.chunk()).await?;
+            match chunk.map_err(|error| self.transport(error))? {
+                Some(chunk) => body.extend_from_slice(&chunk),
+                None => break,
+            }
+        }
+        body.truncate(MAX_ERROR_BODY);
+        Ok(body.freeze())
+    }
+
+    fn failure(&self, mut failure: Failure, retry_after: Option<Duration>) -> ModelError {
+        if let Some(key) = &self.key {
+            failure.redact(key.expose_secret());
+        }
+        failure.into_error(self.model.clone(), retry_after)
+    }
+
+    fn transport(&self, error: reqwest::Error) -> ModelError {
+        let connect = error.is_connect();
+        let source = error.without_url();
+        if connect {
+            return ModelError::Unreachable {
+                model: self.model.clone(),
+                url: self.url.clone(),
+                source: Box::new(source),
+            };
+        }
+        self.interrupted(chain(&source))
+    }
+
+    fn silent(&self, after: Duration) -> ModelError {
+        ModelError::Silent { model: self.model.clone(), after }
+    }
+
+    fn interrupted(&self, message: impl Into<String>) -> ModelError {
+        ModelError::Interrupted { model: self.model.clone(), message: message.into() }
+    }
+
+    fn protocol(&self, message: impl Into<String>) -> ModelError {
+        ModelError::Protocol { model: self.model.clone(), message: message.into() }
+    }
+}
+
+/// The user's headers and the key.
+pub(crate) fn authorized(config: &ModelConfig, (name, before): (&'static str, &str)) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = &config.api_key
+        && let Ok(mut value) = HeaderValue::try_from(format!("{before}{}", key.expose_secret()))
+    {
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    for (name, value) in &config.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            headers.insert(name, value);
+        }
+    }
+    headers
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.trim_start().to_ascii_lowercase().starts_with("application/json")
+}

@@ -1,0 +1,158 @@
+//! The stream of one answer: bytes to events to fragments.
+//!
+//! Invariant: it ends with `Done` or with an error, once. Dropping it drops the connection.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use hart_kernel::{ChatChunk, ModelError};
+use hart_types::Message;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::{Endpoint, Failure};
+use crate::sse::{SseDecoder, SseEvent};
+
+/// What a dialect makes of events.
+pub(crate) trait Decoder: Send + Unpin + 'static {
+    fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault>;
+
+    /// The whole answer, if what has come is one: the provider has said why it stopped.
+    fn finish(&mut self) -> Option<Message>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    More,
+    Complete,
+}
+
+/// Why an event ends the answer.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Protocol(String),
+    Provider(Failure),
+}
+
+pub(super) struct Answer<D> {
+    endpoint: Endpoint,
+    body: Option<Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>>,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+    silence: Pin<Box<Sleep>>,
+    sse: SseDecoder,
+    decoder: D,
+    ready: VecDeque<ChatChunk>,
+}
+
+impl<D: Decoder> Answer<D> {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        response: reqwest::Response,
+        cancel: &CancellationToken,
+        decoder: D,
+    ) -> Self {
+        Self {
+            body: Some(Box::pin(response.bytes_stream())),
+            cancelled: Box::pin(cancel.clone().cancelled_owned()),
+            silence: Box::pin(tokio::time::sleep(endpoint.silence)),
+            sse: SseDecoder::new(),
+            decoder,
+            ready: VecDeque::new(),
+            endpoint,
+        }
+    }
+
+    /// Turns the buffered events into fragments, up to the first that yields any.
+    fn decode(&mut self) -> Result<Progress, ModelError> {
+        loop {
+            let event = match self.sse.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(Progress::More),
+                Err(error) => return Err(self.endpoint.protocol(error.to_string())),
+            };
+            match self.decoder.event(event, &mut self.ready) {
+                Ok(Progress::More) if self.ready.is_empty() => {}
+                Ok(progress) => return Ok(progress),
+                Err(Fault::Protocol(message)) => return Err(self.endpoint.protocol(message)),
+                Err(Fault::Provider(failure)) => return Err(self.endpoint.failure(failure, None)),
+            }
+        }
+    }
+
+    /// The provider will say no more: either the answer is whole or it broke off.
+    fn end(&mut self, cx: &mut Context<'_>, otherwise: ModelError) -> Result<(), ModelError> {
+        // Reading the body to its end, where that is at hand, lets the connection be used again.
+        if let Some(mut body) = self.body.take() {
+            for _ in 0..16 {
+                if !matches!(body.as_mut().poll_next(cx), Poll::Ready(Some(Ok(_)))) {
+                    break;
+                }
+            }
+        }
+        let message = self.decoder.finish().ok_or(otherwise)?;
+        self.ready.push_back(ChatChunk::Done(Box::new(message)));
+        Ok(())
+    }
+
+    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelError>> {
+        if self.cancelled.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(ModelError::Cancelled));
+        }
+        loop {
+            if self.decode()? == Progress::Complete {
+                let broken = self.endpoint.interrupted("it ended without an answer");
+                return Poll::Ready(self.end(cx, broken));
+            }
+            if !self.ready.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            let Some(body) = &mut self.body else { return Poll::Ready(Ok(())) };
+            match body.as_mut().poll_next(cx) {
+                Poll::Ready(Some(Ok(bytes))) => {
+                    self.sse.push(&bytes);
+                    self.silence.as_mut().reset(Instant::now() + self.endpoint.silence);
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    let error = self.endpoint.transport(error);
+                    return Poll::Ready(self.end(cx, error));
+                }
+                Poll::Ready(None) => {
+                    if let Some(event) = self.sse.finish() {
+                        // What a cut left of an event is often no JSON; the answer's state then says what is missing.
+                        let _ = self.decoder.event(event, &mut self.ready);
+                    }
+                    let error = self.endpoint.interrupted("the stream ended before the model had finished");
+                    return Poll::Ready(self.end(cx, error));
+                }
+                Poll::Pending => {
+                    ready!(self.silence.as_mut().poll(cx));
+                    let error = self.endpoint.silent(self.endpoint.silence);
+                    return Poll::Ready(self.end(cx, error));
+                }
+            }
+        }
+    }
+}
+
+impl<D: Decoder> Stream for Answer<D> {
+    type Item = Result<ChatChunk, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if let Some(chunk) = this.ready.pop_front() {
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        if this.body.is_none() {
+            return Poll::Ready(None);
+        }
+        if let Err(error) = ready!(this.advance(cx)) {
+            this.body = None;
+            this.ready.clear();
+            return Poll::Ready(Some(Err(error)));
+        }
+        Poll::Ready(this.ready.pop_front().map(Ok))
+    }
+}

@@ -1,0 +1,167 @@
+//! What a provider says when it does not answer.
+//!
+//! Invariant: the provider's own words are kept, short and without the key.
+
+use std::error::Error;
+use std::time::Duration;
+
+use hart_kernel::ModelError;
+use jiff::fmt::rfc2822;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use serde_json::Value;
+
+const MAX_MESSAGE: usize = 600;
+
+/// An error as the provider describes it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: u16,
+    /// The provider's word for it, `type` or `code`.
+    kind: String,
+    message: String,
+}
+
+impl Failure {
+    /// The error inside an HTTP error response, whatever its shape.
+    pub(super) fn of_response(status: u16, body: &[u8]) -> Self {
+        let mut failure = Self::of_body(body).unwrap_or_else(|| {
+            let text = String::from_utf8_lossy(body);
+            Self { status, kind: String::new(), message: text.trim().to_owned() }
+        });
+        failure.status = status;
+        if failure.message.is_empty() {
+            failure.message = "no reason given".to_owned();
+        }
+        failure
+    }
+
+    /// The error object in a JSON body, if it is one.
+    pub(super) fn of_body(body: &[u8]) -> Option<Self> {
+        let mut value: Value = serde_json::from_slice(body).ok()?;
+        // Gemini wraps its error into a list.
+        if let Some(first) = value.as_array_mut().and_then(|list| list.first_mut()) {
+            value = first.take();
+        }
+        let told =
+            ["error", "detail", "message"].iter().find_map(|key| value.get(key).filter(|v| !v.is_null()))?;
+        // `{"message": …}` alone is the error itself: Mistral's shape.
+        Some(Self::of_error(if told.is_object() || value.get("message").is_none() { told } else { &value }))
+    }
+
+    /// The value of an `error` field: an object, or just a text.
+    pub(crate) fn of_error(error: &Value) -> Self {
+        let words = |key: &str| match error.get(key) {
+            Some(Value::String(word)) => word.clone(),
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        let (kind, code) = (words("type"), words("code"));
+        let message = match error.get("message") {
+            Some(Value::String(message)) => message.clone(),
+            Some(other) if !other.is_null() => other.to_string(),
+            _ => error.as_str().map_or_else(|| error.to_string(), str::to_owned),
+        };
+        let numeric = code.parse().ok().filter(|code| (400..600).contains(code));
+        let status = numeric.unwrap_or_else(|| status_of(&kind));
+        let kind = if numeric.is_some() || code.is_empty() { kind } else { format!("{kind} {code}") };
+        Self { status, kind, message }
+    }
+
+    pub(super) fn redact(&mut self, key: &str) {
+        // A shorter text is no key, and would be found everywhere.
+        if key.len() >= 8 {
+            self.message = self.message.replace(key, "[api key]");
+        }
+    }
+
+    pub(super) fn into_error(self, model: String, retry_after: Option<Duration>) -> ModelError {
+        let overflow = self.is_overflow();
+        let Self { status, message, .. } = self;
+        let message = shortened(&message);
+        match status {
+            401 | 403 => ModelError::Unauthorized { model, status, message },
+            429 if !overflow => ModelError::RateLimited { model, message, retry_after },
+            _ if overflow => ModelError::ContextOverflow { model, message },
+            _ => ModelError::Rejected { model, status, message },
+        }
+    }
+
+    fn is_overflow(&self) -> bool {
+        let kind = self.kind.to_ascii_lowercase();
+        if ["context_length_exceeded", "exceed_context_size_error"].iter().any(|word| kind.contains(word)) {
+            return true;
+        }
+        let message = self.message.to_ascii_lowercase();
+        matches!(self.status, 400 | 413 | 422 | 429 | 500)
+            && OVERFLOW.iter().any(|words| message.contains(words))
+    }
+}
+
+/// How providers say that a conversation is too long.
+const OVERFLOW: [&str; 12] = [
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "maximum context length",
+    "prompt is too long",
+    "input is too long",
+    "exceed context limit",
+    "exceeds the available context size",
+    "exceeds the context window",
+    "exceeds the maximum number of tokens",
+    "greater than the context length",
+    "reduce the length of the messages",
+    "maximum prompt length",
+];
+
+/// Inside a stream there is no HTTP status; the kind of error stands for one.
+fn status_of(kind: &str) -> u16 {
+    match kind {
+        "authentication_error" => 401,
+        "permission_error" => 403,
+        "not_found_error" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" | "tokens" | "requests" => 429,
+        "overloaded_error" => 529,
+        _ if kind.starts_with("invalid") || kind.contains("context") => 400,
+        _ => 500,
+    }
+}
+
+/// How long the provider asks to wait: `retry-after-ms`, `retry-after` in seconds, or as a date.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let seconds = |text: &str| text.parse::<f64>().ok();
+    let millis = text("retry-after-ms").and_then(seconds).map(|millis| millis / 1000.0);
+    let after = text(RETRY_AFTER.as_str());
+    if let Some(wait) = millis.or_else(|| after.and_then(seconds)) {
+        return Duration::try_from_secs_f64(wait).ok();
+    }
+    // Against the server's own clock, so that ours need not be right.
+    let date = |text: &str| rfc2822::parse(text).ok().map(|zoned| zoned.timestamp());
+    let wait = date(after?)?.as_second() - date(text(DATE.as_str())?)?.as_second();
+    u64::try_from(wait).ok().map(Duration::from_secs)
+}
+
+/// An error with its causes, on one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn shortened(message: &str) -> String {
+    let one_line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    match one_line.char_indices().nth(MAX_MESSAGE) {
+        Some((cut, _)) => format!("{}…", one_line.get(..cut).unwrap_or_default()),
+        None => one_line,
+    }
+}
+
+#[cfg(test)]
+#[path = "failure_tests.rs"]
+mod tests;

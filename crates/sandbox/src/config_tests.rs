@@ -1,0 +1,84 @@
+use super::*;
+
+fn config(json: &str) -> serde_json::Result<SandboxConfig> {
+    serde_json::from_str(json)
+}
+
+#[test]
+fn nothing_is_required() {
+    let config = config("{}").unwrap();
+    assert!(!config.allow_host_bash);
+    assert_eq!(config.bash_output_max_chars, 20_000);
+    assert_eq!(config.read_file_output_max_chars, 50_000);
+    assert_eq!(config.ls_output_max_chars, 20_000);
+    assert_eq!(config.bash_command_timeout, Duration::from_secs(600));
+    config.validate().unwrap();
+}
+
+#[test]
+fn the_usual_section_is_understood() {
+    let config = config(
+        r#"{"use": "deerflow.sandbox.local:LocalSandboxProvider", "allow_host_bash": true,
+            "bash_command_timeout": 1.5, "environment": {"A": "b"},
+            "mounts": [{"host_path": "/srv/data", "container_path": "/mnt/data", "read_only": true},
+                       {"host_path": "/srv/more", "container_path": "/mnt/more"}]}"#,
+    )
+    .unwrap();
+    config.validate().unwrap();
+    assert_eq!(config.bash_command_timeout, Duration::from_millis(1500));
+    assert!(config.mounts[0].read_only && !config.mounts[1].read_only);
+}
+
+#[test]
+fn what_has_no_effect_is_an_error() {
+    assert!(config(r#"{"allow_host_bsh": true}"#).unwrap_err().to_string().contains("allow_host_bsh"));
+    assert!(config(r#"{"mounts": [{"host_path": "/a", "container_path": "/b", "ro": true}]}"#).is_err());
+    assert!(config(r#"{"bash_command_timeout": 0}"#).is_err());
+    assert!(config(r#"{"bash_command_timeout": -1}"#).is_err());
+    let other = config(r#"{"use": "deerflow.community.aio_sandbox:AioSandboxProvider"}"#).unwrap();
+    assert!(other.validate().unwrap_err().to_string().contains("AioSandboxProvider"));
+}
+
+#[test]
+fn mounts_keep_off_what_the_sandbox_builds() {
+    let with = |paths: &[&str]| SandboxConfig {
+        mounts: paths
+            .iter()
+            .map(|path| Mount {
+                host_path: "/srv".into(),
+                container_path: (*path).to_owned(),
+                read_only: false,
+            })
+            .collect(),
+        ..SandboxConfig::default()
+    };
+    for good in ["/mnt/data", "/data", "/home/user/x"] {
+        with(&[good]).validate().unwrap();
+    }
+    let bad = [
+        "",
+        "/",
+        "data",
+        "/mnt",
+        "/mnt/user-data",
+        "/mnt/user-data/workspace/x",
+        "/usr/share/x",
+        "/etc/ssl",
+        "/proc",
+        "/mnt/data/",
+        "/mnt/../etc",
+        "/mnt//x",
+        "/tmp",
+        "/mnt/skills/mine",
+    ];
+    for path in bad {
+        assert!(with(&[path]).validate().is_err(), "{path}");
+    }
+    assert!(with(&["/mnt/a", "/mnt/a/b"]).validate().is_err());
+}
+
+#[test]
+fn impossible_variables_are_refused() {
+    let environment = BTreeMap::from([("A=B".to_owned(), String::new())]);
+    assert!(SandboxConfig { environment, ..SandboxConfig::default() }.validate().is_err());
+}

@@ -1,0 +1,11 @@
+//! File operations of a thread, safe against whatever its commands plant in the same directories.
+//!
+//! Invariant: a file is reached from its root's descriptor, and the kernel refuses every step that leaves the root.
+
+mod ops;
+mod place;
+mod walk;
+
+pub(crate) use ops::{append, create_or_replace, list, modify_read, read, remove, stat};
+pub(crate) use place::{OpenRoot, Place, Root, Roots, explain};
+pub(crate) use walk::{Found, Walk, is_noise};

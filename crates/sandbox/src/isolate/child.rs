@@ -1,0 +1,210 @@
+//! What happens between fork and exec, in three processes: a waiter outside, pid 1 inside, and the command.
+//!
+//! Invariant: nothing here allocates, locks or panics; every failure is reported and ends the process.
+
+use std::ffi::CStr;
+use std::os::fd::RawFd;
+
+use libc::{
+    CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS,
+    EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC,
+};
+
+use super::plan::{Access, OLD_ROOT, Plan, Step};
+use super::report::{Message, Stage};
+use super::sys::{self, Errno, Waited};
+
+/// The child's ends of the pipes, open since before fork.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) report: RawFd,
+    pub(super) lifeline: RawFd,
+}
+
+struct Failure {
+    stage: Stage,
+    index: u32,
+    errno: Errno,
+}
+
+const SET_UP_FAILED: i32 = 126;
+const HARD_LIMITS: [(sys::Resource, u64); 4] = [
+    (libc::RLIMIT_CORE, 0),
+    (libc::RLIMIT_NOFILE, 16_384),
+    (libc::RLIMIT_FSIZE, 8 << 30),
+    // Counted per user namespace, so per command. The kernel exempts its own root, see `Plan::uid_map`.
+    (libc::RLIMIT_NPROC, 1_024),
+];
+
+/// Called in the forked child. Returns in the process that is to become the command; the others never leave.
+pub(super) fn enter(plan: &Plan, ends: Ends) {
+    match outside(plan) {
+        Ok(Side::Parent(pid)) => wait_outside(pid),
+        Ok(Side::Child) => {}
+        Err(failure) => fail(ends, &failure),
+    }
+    match inside(plan).and_then(|()| start_command()) {
+        Ok((Side::Parent(pid), signals)) => watch(ends, pid, signals),
+        Ok((Side::Child, _)) => sys::leave_only_standard_streams(),
+        Err(failure) => fail(ends, &failure),
+    }
+}
+
+enum Side {
+    Parent(i32),
+    Child,
+}
+
+/// Still on the host: takes the namespaces and forks into the pid namespace.
+fn outside(plan: &Plan) -> Result<Side, Failure> {
+    // Handlers of hart would run in processes that never exec.
+    sys::reset_signal_handlers();
+    sys::new_session();
+    // If memory runs out, a command goes before hart does. Best effort.
+    let _ = sys::write_file(c"/proc/self/oom_score_adj", b"800");
+    let namespaces = CLONE_NEWUSER
+        | CLONE_NEWNS
+        | CLONE_NEWPID
+        | CLONE_NEWNET
+        | CLONE_NEWIPC
+        | CLONE_NEWUTS
+        | CLONE_NEWCGROUP;
+    at(Stage::Unshare, sys::unshare(namespaces))?;
+    at(Stage::MapIds, sys::write_file(c"/proc/self/setgroups", b"deny"))?;
+    at(Stage::MapIds, sys::write_file(c"/proc/self/uid_map", &plan.uid_map))?;
+    at(Stage::MapIds, sys::write_file(c"/proc/self/gid_map", &plan.gid_map))?;
+    // This process and pid 1 never exec: they hold a copy of hart's memory, which no command may look into.
+    at(Stage::MapIds, sys::forbid_inspection())?;
+    at(Stage::Fork, sys::fork()).map(side)
+}
+
+fn side(pid: i32) -> Side {
+    if pid == 0 { Side::Child } else { Side::Parent(pid) }
+}
+
+/// Pid 1 of the sandbox: builds the root and gives up every privilege.
+fn inside(plan: &Plan) -> Result<(), Failure> {
+    at(Stage::DieWithParent, sys::die_with_parent())?;
+    at(Stage::HostName, sys::set_host_name(b"sandbox"))?;
+    at(Stage::Loopback, sys::bring_up_loopback())?;
+    at(Stage::PrivateMounts, sys::mount(None, c"/", None, MS_REC | MS_PRIVATE, None))?;
+    let root = sys::mount(
+        Some(c"tmpfs"),
+        &plan.staging,
+        Some(c"tmpfs"),
+        MS_NOSUID | MS_NODEV,
+        Some(c"size=4m,mode=755"),
+    );
+    at(Stage::NewRoot, root)?;
+    at(Stage::PivotRoot, sys::make_directory(&plan.old_root_on_staging))?;
+    at(Stage::PivotRoot, sys::pivot_root(&plan.staging, &plan.old_root_on_staging))?;
+    at(Stage::PivotRoot, sys::change_directory(c"/"))?;
+    for (step, index) in plan.steps.iter().zip(0..) {
+        build(step).map_err(|errno| Failure { stage: Stage::Build, index, errno })?;
+    }
+    let old_root = const {
+        assert!(matches!(OLD_ROOT.as_bytes(), b".host"));
+        c"/.host"
+    };
+    at(Stage::DetachOldRoot, sys::detach(old_root))?;
+    at(Stage::DetachOldRoot, sys::remove_directory(old_root))?;
+    at(Stage::SealRoot, sys::restrict_mount(c"/", sys::READ_ONLY, false))?;
+    at(Stage::WorkingDirectory, sys::change_directory(&plan.cwd))?;
+    for (resource, limit) in HARD_LIMITS {
+        at(Stage::Limits, sys::lower_limit(resource, limit))?;
+    }
+    at(Stage::DropPrivileges, sys::drop_capabilities())?;
+    at(Stage::DropPrivileges, sys::forbid_new_privileges())?;
+    if !plan.filter.is_empty() {
+        at(Stage::Filter, sys::install_filter(&plan.filter))?;
+    }
+    Ok(())
+}
+
+fn build(step: &Step) -> Result<(), Errno> {
+    match step {
+        Step::Directory(path) => sys::make_directory(path),
+        Step::File { path, content } => sys::create_file(path, content),
+        Step::Link { path, target } => sys::make_link(target, path),
+        Step::Bind { source, path, access } => {
+            sys::bind(source, path)?;
+            let restrictions = match access {
+                Access::Read => sys::READ_ONLY | sys::NO_SUID | sys::NO_DEVICES,
+                Access::Write => sys::NO_SUID | sys::NO_DEVICES,
+                Access::Device => sys::NO_SUID,
+            };
+            sys::restrict_mount(path, restrictions, true)
+        }
+        Step::Tmpfs { path, options } => {
+            sys::mount(Some(c"tmpfs"), path, Some(c"tmpfs"), MS_NOSUID | MS_NODEV, Some(options))
+        }
+        // Read-only: to the kernel's own root, files below /proc/sys are writable without any capability.
+        Step::Proc(path) => {
+            let flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
+            sys::mount(Some(c"proc"), path, Some(c"proc"), flags, None)
+        }
+        Step::Terminals(path) => mount_terminals(path),
+    }
+}
+
+fn mount_terminals(path: &CStr) -> Result<(), Errno> {
+    let options = Some(c"newinstance,ptmxmode=0666,mode=620");
+    match sys::mount(Some(c"devpts"), path, Some(c"devpts"), MS_NOSUID | MS_NOEXEC, options) {
+        // Some container hosts forbid it; a sandbox without terminals is still a sandbox.
+        Err(EPERM) => Ok(()),
+        other => other,
+    }
+}
+
+/// Forks the command off. Its parent, pid 1, stays to bury whatever the command leaves behind.
+fn start_command() -> Result<(Side, RawFd), Failure> {
+    let signals = at(Stage::Supervise, sys::child_signals())?;
+    let side = at(Stage::Fork, sys::fork()).map(side)?;
+    if matches!(side, Side::Child) {
+        sys::unblock_signals();
+        sys::new_session();
+    }
+    Ok((side, signals))
+}
+
+/// Outside: keeps nothing open and ends when pid 1 has, and with it every process of the sandbox.
+fn wait_outside(pid: i32) -> ! {
+    sys::close_all_except([]);
+    sys::exit(match sys::wait_for(pid) {
+        Waited::Exited { code, .. } => code,
+        _ => 128 + libc::SIGKILL,
+    })
+}
+
+/// As pid 1: ends when the command does or when hart is gone, and the kernel ends all others with it.
+fn watch(ends: Ends, command: i32, signals: RawFd) -> ! {
+    sys::close_all_except([ends.report, ends.lifeline, signals]);
+    loop {
+        if sys::hung_up_or_signalled(ends.lifeline, signals) {
+            sys::exit(128 + libc::SIGKILL);
+        }
+        loop {
+            let (stage, value) = match sys::reap_any() {
+                Waited::Exited { pid, code } if pid == command => (Stage::Exited, code),
+                Waited::Signalled { pid, signal } if pid == command => (Stage::Signalled, signal),
+                Waited::Exited { .. } | Waited::Signalled { .. } => continue,
+                Waited::Nothing => break,
+            };
+            send(ends, Message { stage: stage as u32, index: 0, value });
+            sys::exit(0);
+        }
+    }
+}
+
+fn at<T>(stage: Stage, result: Result<T, Errno>) -> Result<T, Failure> {
+    result.map_err(|errno| Failure { stage, index: 0, errno })
+}
+
+fn fail(ends: Ends, failure: &Failure) -> ! {
+    send(ends, Message { stage: failure.stage as u32, index: failure.index, value: failure.errno });
+    sys::exit(SET_UP_FAILED)
+}
+
+fn send(ends: Ends, message: Message) {
+    sys::write_all(ends.report, &message.encode());
+}

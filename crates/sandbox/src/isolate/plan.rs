@@ -1,0 +1,291 @@
+//! Everything the set-up needs, worked out before fork: afterwards nothing may be allocated.
+//!
+//! Invariant: what is not listed here does not exist in the sandbox; nothing of the host is shown wholesale but `/usr` and `/opt`.
+
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use super::filter::{self, Filter};
+use crate::files::Roots;
+use crate::path::WORKSPACE;
+
+pub(crate) const HOME: &str = WORKSPACE;
+pub(crate) const USER: &str = "user";
+/// The user id inside. Not 0: programs that think they are root try things that cannot work here.
+const INNER_ID: u32 = 1000;
+/// Where the host's root hangs while the new one is built.
+pub(super) const OLD_ROOT: &str = ".host";
+pub(super) const MOUNT_PROC: &str = "mount /proc";
+
+/// Read-only, with everything below.
+const SYSTEM: [&str; 2] = ["/usr", "/opt"];
+/// Links into `/usr` on most systems, directories on others.
+const SYSTEM_DIRS: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/// What ordinary programs read. Nothing here holds keys or passwords; `/etc` as a whole does.
+const ETC: [&str; 38] = [
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "pki/tls/certs",
+    "pki/tls/openssl.cnf",
+    "pki/ca-trust",
+    "crypto-policies",
+    "localtime",
+    "timezone",
+    "nsswitch.conf",
+    "host.conf",
+    "gai.conf",
+    "protocols",
+    "services",
+    "networks",
+    "rpc",
+    "mime.types",
+    "magic",
+    "magic.mime",
+    "os-release",
+    "lsb-release",
+    "debian_version",
+    "redhat-release",
+    "alpine-release",
+    "locale.alias",
+    "locale.conf",
+    "inputrc",
+    "terminfo",
+    "fonts",
+    "perl",
+    "vim",
+    "xml",
+    "papersize",
+];
+/// Directories with a version in their name.
+const ETC_PREFIXES: [&str; 5] = ["python", "java", "ImageMagick", "libreoffice", "texmf"];
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+/// One thing to do in the new root. Paths are absolute there; `source` is seen through the old root.
+#[derive(Debug)]
+pub(super) enum Step {
+    Directory(CString),
+    File { path: CString, content: Vec<u8> },
+    Link { path: CString, target: CString },
+    Bind { source: CString, path: CString, access: Access },
+    Tmpfs { path: CString, options: CString },
+    Proc(CString),
+    Terminals(CString),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    Device,
+}
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(super) shell: &'static str,
+    pub(super) uid_map: Vec<u8>,
+    pub(super) gid_map: Vec<u8>,
+    /// An existing directory of the host to mount the new root on, for the moment before it becomes `/`.
+    pub(super) staging: CString,
+    /// The place in it where the old root goes.
+    pub(super) old_root_on_staging: CString,
+    pub(super) steps: Vec<Step>,
+    pub(super) cwd: CString,
+    pub(super) filter: Filter,
+    labels: Vec<String>,
+}
+
+impl Plan {
+    /// `hidden` is never visible, even if it lies in something that is shown.
+    pub(crate) fn new(roots: &Roots, hidden: &Path, cwd: &str) -> io::Result<Self> {
+        let staging = ["/tmp", "/mnt", "/var", "/run"].into_iter().find(|dir| Path::new(dir).is_dir());
+        let staging =
+            staging.ok_or_else(|| io::Error::other("none of /tmp, /mnt, /var, /run is a directory"))?;
+        let mut builder = Builder { hidden: fs::canonicalize(hidden).ok(), ..Builder::default() };
+        builder.system()?;
+        builder.etc()?;
+        builder.devices_and_scratch()?;
+        builder.thread(roots)?;
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        Ok(Self {
+            shell: if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" },
+            // One id is all a user without privileges may map. When hart runs as root, this is kernel uid 0 without
+            // its capabilities: it still owns root's files, so only harmless ones are shown and /proc is read-only.
+            uid_map: format!("{INNER_ID} {uid} 1\n").into_bytes(),
+            gid_map: format!("{INNER_ID} {gid} 1\n").into_bytes(),
+            staging: c_string(staging)?,
+            old_root_on_staging: c_string(&format!("{staging}/{OLD_ROOT}"))?,
+            steps: builder.steps,
+            cwd: c_string(cwd)?,
+            filter: filter::build(),
+            labels: builder.labels,
+        })
+    }
+
+    /// What to call each step when it fails.
+    pub(super) fn take_labels(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.labels)
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    steps: Vec<Step>,
+    labels: Vec<String>,
+    made: BTreeSet<PathBuf>,
+    hidden: Option<PathBuf>,
+}
+
+impl Builder {
+    fn system(&mut self) -> io::Result<()> {
+        for dir in SYSTEM {
+            self.show(Path::new(dir), dir, Access::Read)?;
+        }
+        for dir in SYSTEM_DIRS {
+            match fs::read_link(dir) {
+                Ok(target) => self.link(dir, target.as_os_str().as_bytes())?,
+                Err(_) => self.show(Path::new(dir), dir, Access::Read)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn etc(&mut self) -> io::Result<()> {
+        for name in ETC {
+            self.show(&Path::new("/etc").join(name), &format!("/etc/{name}"), Access::Read)?;
+        }
+        for entry in fs::read_dir("/etc").into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if ETC_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+                self.show(&entry.path(), &format!("/etc/{name}"), Access::Read)?;
+            }
+        }
+        let id = INNER_ID;
+        self.file(
+            "/etc/passwd",
+            format!(
+                "root:x:0:0:root:/:/bin/sh\n{USER}:x:{id}:{id}:{USER}:{HOME}:/bin/sh\n\
+                 nobody:x:65534:65534:nobody:/:/bin/false\n"
+            ),
+        )?;
+        self.file("/etc/group", format!("root:x:0:\n{USER}:x:{id}:\nnogroup:x:65534:\n"))?;
+        self.file("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n".to_owned())?;
+        self.file("/etc/hostname", "sandbox\n".to_owned())
+    }
+
+    fn devices_and_scratch(&mut self) -> io::Result<()> {
+        for name in DEVICES {
+            let path = format!("/dev/{name}");
+            self.show(Path::new(&path), &path, Access::Device)?;
+        }
+        let links = [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")];
+        for (name, target) in links.into_iter().chain([("ptmx", "pts/ptmx")]) {
+            self.link(&format!("/dev/{name}"), target.as_bytes())?;
+        }
+        self.directory(Path::new("/dev/pts"))?;
+        self.push(Step::Terminals(c"/dev/pts".to_owned()), "mount /dev/pts".to_owned());
+        self.tmpfs("/dev/shm", "size=256m,nr_inodes=10k,mode=1777")?;
+        self.tmpfs("/tmp", "size=1g,nr_inodes=200k,mode=1777")?;
+        self.directory(Path::new("/run"))?;
+        self.directory(Path::new("/var"))?;
+        self.link("/var/tmp", b"/tmp")?;
+        self.directory(Path::new("/proc"))?;
+        self.push(Step::Proc(c"/proc".to_owned()), MOUNT_PROC.to_owned());
+        Ok(())
+    }
+
+    fn thread(&mut self, roots: &Roots) -> io::Result<()> {
+        for root in &roots.0 {
+            let access = if root.writable { Access::Write } else { Access::Read };
+            self.show(root.host.as_path(), root.shown_at.as_str(), access)?;
+        }
+        Ok(())
+    }
+
+    /// Shows a file or directory of the host at `path`. What does not exist is passed over.
+    fn show(&mut self, source: &Path, path: &str, access: Access) -> io::Result<()> {
+        // Links are resolved now: once the root has changed, an absolute one would lead somewhere else.
+        let Ok(source) = fs::canonicalize(source) else { return Ok(()) };
+        let Ok(found) = fs::metadata(&source) else { return Ok(()) };
+        if found.is_dir() {
+            self.directory(Path::new(path))?;
+        } else {
+            self.file(path, String::new())?;
+        }
+        let seen_at = Path::new("/").join(OLD_ROOT).join(source.strip_prefix("/").unwrap_or(&source));
+        let step = Step::Bind { source: c_path(seen_at)?, path: c_string(path)?, access };
+        self.push(step, format!("bind {path}"));
+        let covered =
+            self.hidden.as_ref().and_then(|hidden| hidden.strip_prefix(&source).ok()).map(Path::to_owned);
+        if let Some(below) = covered.filter(|below| !below.as_os_str().is_empty()) {
+            let cover = Path::new(path).join(below);
+            let step = Step::Tmpfs { path: c_path(cover)?, options: c"size=4k,mode=000,ro".to_owned() };
+            self.push(step, format!("hide a part of {path}"));
+        }
+        Ok(())
+    }
+
+    fn directory(&mut self, path: &Path) -> io::Result<()> {
+        let mut so_far = PathBuf::from("/");
+        for part in path.components() {
+            if let Component::Normal(name) = part {
+                so_far.push(name);
+                if self.made.insert(so_far.clone()) {
+                    self.push(
+                        Step::Directory(c_path(so_far.clone())?),
+                        format!("mkdir {}", so_far.display()),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn parent(&mut self, path: &str) -> io::Result<()> {
+        Path::new(path).parent().map_or(Ok(()), |parent| self.directory(parent))
+    }
+
+    fn file(&mut self, path: &str, content: String) -> io::Result<()> {
+        self.parent(path)?;
+        let step = Step::File { path: c_string(path)?, content: content.into_bytes() };
+        self.push(step, format!("create {path}"));
+        Ok(())
+    }
+
+    fn link(&mut self, path: &str, target: &[u8]) -> io::Result<()> {
+        self.parent(path)?;
+        let step = Step::Link { path: c_string(path)?, target: CString::new(target)? };
+        self.push(step, format!("link {path}"));
+        Ok(())
+    }
+
+    fn tmpfs(&mut self, path: &str, options: &str) -> io::Result<()> {
+        self.directory(Path::new(path))?;
+        let step = Step::Tmpfs { path: c_string(path)?, options: c_string(options)? };
+        self.push(step, format!("mount {path}"));
+        Ok(())
+    }
+
+    fn push(&mut self, step: Step, label: String) {
+        self.steps.push(step);
+        self.labels.push(label);
+    }
+}
+
+fn c_string(text: &str) -> io::Result<CString> {
+    Ok(CString::new(text)?)
+}
+
+fn c_path(path: PathBuf) -> io::Result<CString> {
+    Ok(CString::new(path.into_os_string().into_vec())?)
+}

@@ -1,0 +1,181 @@
+//! The sandbox on this machine: files in the thread's directories, commands in namespaces over the same ones.
+//!
+//! Invariant: blocking file work runs on the blocking pool, and writes to one path happen one after another.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use async_trait::async_trait;
+use hart_types::SandboxId;
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::sync::CancellationToken;
+
+use crate::contract::{
+    Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, Sandbox, Stat, WriteMode,
+};
+use crate::error::{Result, SandboxError};
+use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
+use crate::files::{self, Place, Roots};
+use crate::path::{PathError, VPath, WORKSPACE};
+use crate::provider::Shared;
+use crate::run;
+use crate::tier::Tier;
+
+#[derive(Debug)]
+pub(crate) struct LocalSandbox {
+    id: SandboxId,
+    roots: Arc<Roots>,
+    shared: Arc<Shared>,
+    locks: PathLocks,
+}
+
+impl LocalSandbox {
+    pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
+        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default() }
+    }
+
+    async fn with_roots<T: Send + 'static>(
+        &self,
+        path: &VPath,
+        work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (roots, owned) = (Arc::clone(&self.roots), path.clone());
+        tokio::task::spawn_blocking(move || work(&roots, &owned))
+            .await
+            .map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
+    }
+
+    async fn write_locked(&self, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
+        self.with_roots(path, move |roots, path| match mode {
+            WriteMode::Append => files::append(roots, path, &content),
+            WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
+            WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+        })
+        .await
+    }
+
+    /// A command starts in a directory the sandbox shows; saying so here beats a shell's error.
+    async fn check_cwd(&self, exec: &Exec) -> Result<VPath> {
+        let cwd = exec.cwd.clone().unwrap_or_else(|| VPath::root(WORKSPACE));
+        self.with_roots(&cwd, |roots, cwd| match roots.locate(cwd)? {
+            Place::UserData => Ok(()),
+            Place::In { .. } => match files::stat(roots, cwd)?.kind {
+                crate::contract::EntryKind::Directory => Ok(()),
+                _ => Err(SandboxError::NotADirectory(cwd.clone())),
+            },
+        })
+        .await?;
+        Ok(cwd)
+    }
+}
+
+#[async_trait]
+impl Sandbox for LocalSandbox {
+    fn id(&self) -> &SandboxId {
+        &self.id
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let tier = self.shared.tier().tier;
+        Capabilities { tier, network: tier == Tier::Host }
+    }
+
+    fn path(&self, text: &str) -> Result<VPath, PathError> {
+        VPath::parse_with(text, &self.shared.mounted_at)
+    }
+
+    async fn exec(
+        &self,
+        exec: Exec,
+        on_output: Option<&dyn OutputSink>,
+        cancel: &CancellationToken,
+    ) -> Result<ExecOutput> {
+        exec.check()?;
+        if cancel.is_cancelled() || self.shared.closing.is_cancelled() {
+            return Ok(ExecOutput {
+                stdout: String::new(),
+                stderr: String::new(),
+                stdout_truncated: false,
+                stderr_truncated: false,
+                exit: Exit::Cancelled,
+            });
+        }
+        let cwd = self.check_cwd(&exec).await?;
+        let (shared, roots) = (Arc::clone(&self.shared), Arc::clone(&self.roots));
+        let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
+        let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
+            .await
+            .map_err(|_| SandboxError::Spawn { reason: "the start was aborted".to_owned() })??;
+        run::supervise(launched, limits, on_output, cancel, &self.shared.closing).await
+    }
+
+    async fn read(&self, path: &VPath) -> Result<Vec<u8>> {
+        self.with_roots(path, files::read).await
+    }
+
+    async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
+        let _held = self.locks.lock(path).await;
+        self.write_locked(path, content.to_vec(), mode).await
+    }
+
+    async fn modify(
+        &self,
+        path: &VPath,
+        edit: &mut (dyn for<'a> FnMut(&'a [u8]) -> Option<Vec<u8>> + Send),
+    ) -> Result<bool> {
+        let _held = self.locks.lock(path).await;
+        let content = self.with_roots(path, files::modify_read).await?;
+        match edit(&content) {
+            Some(edited) => self.write_locked(path, edited, WriteMode::Overwrite).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    async fn stat(&self, path: &VPath) -> Result<Stat> {
+        self.with_roots(path, files::stat).await
+    }
+
+    async fn list(&self, path: &VPath, depth: usize) -> Result<Listing> {
+        self.with_roots(path, move |roots, path| files::list(roots, path, depth)).await
+    }
+
+    async fn glob(&self, query: GlobQuery) -> Result<GlobResult> {
+        let base = query.base.clone();
+        self.with_roots(&base, move |roots, _| crate::search::glob(roots, &query)).await
+    }
+
+    async fn grep(&self, query: GrepQuery) -> Result<GrepResult> {
+        let base = query.base.clone();
+        self.with_roots(&base, move |roots, _| crate::search::grep(roots, &query)).await
+    }
+
+    async fn remove(&self, path: &VPath) -> Result<()> {
+        let _held = self.locks.lock(path).await;
+        self.with_roots(path, files::remove).await
+    }
+}
+
+type PathLock = tokio::sync::Mutex<()>;
+
+/// One lock a path, kept only while someone holds or awaits it.
+#[derive(Debug, Default)]
+struct PathLocks(Mutex<HashMap<VPath, Weak<PathLock>>>);
+
+impl PathLocks {
+    async fn lock(&self, path: &VPath) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match locks.get(path).and_then(Weak::upgrade) {
+                Some(lock) => lock,
+                None => {
+                    locks.retain(|_, lock| lock.strong_count() > 0);
+                    let lock = Arc::new(PathLock::new(()));
+                    locks.insert(path.clone(), Arc::downgrade(&lock));
+                    lock
+                }
+            }
+        };
+        lock.lock_owned().await
+    }
+}

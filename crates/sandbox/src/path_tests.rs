@@ -1,0 +1,96 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn parsed(text: &str) -> String {
+    VPath::parse(text).unwrap().to_string()
+}
+
+#[test]
+fn relative_paths_start_in_the_workspace() {
+    assert_eq!(parsed("a.txt"), "/mnt/user-data/workspace/a.txt");
+    assert_eq!(parsed("."), WORKSPACE);
+    assert_eq!(parsed("./a//b/./c/"), "/mnt/user-data/workspace/a/b/c");
+    assert_eq!(parsed("../outputs/r.md"), "/mnt/user-data/outputs/r.md");
+}
+
+#[test]
+fn roots_and_what_is_below_them_are_inside() {
+    for text in [USER_DATA, WORKSPACE, UPLOADS, OUTPUTS, SKILLS, "/mnt/skills/public/x/SKILL.md"] {
+        assert_eq!(parsed(text), text);
+    }
+    assert_eq!(parsed("/mnt/user-data/"), USER_DATA);
+}
+
+#[test]
+fn everything_else_is_outside() {
+    let outside = [
+        "/",
+        "/mnt",
+        "/etc/passwd",
+        "../..",
+        "../x",
+        "/mnt/user-data/other",
+        "/mnt/user-data/workspaces",
+        "/mnt/skillset",
+        "/mnt/user-data/workspace/../../../etc",
+        "../../../../..",
+        "/..",
+        "/mnt/acp",
+    ];
+    for text in outside {
+        assert!(matches!(VPath::parse(text), Err(PathError::Outside { .. })), "{text}");
+    }
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    assert_eq!(
+        VPath::parse("/etc/passwd").unwrap_err().to_string(),
+        "outside the sandbox: `/etc/passwd`; use /mnt/user-data/workspace, /mnt/user-data/uploads, \
+         /mnt/user-data/outputs or /mnt/skills"
+    );
+    assert_eq!(VPath::parse(""), Err(PathError::Empty));
+    assert_eq!(
+        VPath::parse("a\0b").unwrap_err().to_string(),
+        "the path contains a NUL byte: `a\\0b`; remove it"
+    );
+    assert!(matches!(VPath::parse(&"x/".repeat(3000)), Err(PathError::TooLong { .. })));
+    assert!(VPath::parse(&format!("/{}", "é".repeat(4000))).unwrap_err().to_string().len() < 1000);
+}
+
+#[test]
+fn a_mount_is_a_root_for_who_knows_it() {
+    let mounts = ["/mnt/data".to_owned()];
+    assert!(VPath::parse("/mnt/data/x").is_err());
+    assert_eq!(VPath::parse_with("/mnt/data/a/../x", &mounts).unwrap().as_str(), "/mnt/data/x");
+    assert!(VPath::parse_with("/mnt/data/../x", &mounts).is_err());
+}
+
+#[test]
+fn names_and_extensions() {
+    let file = VPath::parse("a/report.tar.gz").unwrap();
+    assert_eq!((file.file_name(), file.extension()), ("report.tar.gz", Some("gz")));
+    assert_eq!(VPath::parse(".bashrc").unwrap().extension(), None);
+    assert!(file.is_under(WORKSPACE) && !file.is_under(OUTPUTS));
+}
+
+proptest! {
+    #[test]
+    fn parsing_never_escapes_and_is_idempotent(
+        text in prop_oneof![
+            ".*",
+            "(/|\\.|\\.\\.|mnt|user-data|workspace|outputs|skills|etc|a|\0|\n| ){0,24}",
+            "(/mnt/user-data/(workspace|uploads|outputs)|/mnt/skills)?(/(\\.\\.|\\.|a|é))*/?",
+        ]
+    ) {
+        if let Ok(path) = VPath::parse(&text) {
+            let inside = path.as_str() == USER_DATA
+                || THREAD_ROOTS.iter().chain([&SKILLS]).any(|root| path.is_under(root));
+            prop_assert!(inside, "{path}");
+            prop_assert!(!path.as_str().split('/').skip(1).any(|part| matches!(part, "" | "." | "..")));
+            prop_assert!(!path.as_str().contains('\0') && path.as_str().len() <= MAX_LEN);
+            prop_assert_eq!(VPath::parse(path.as_str()), Ok(path));
+        }
+    }
+}

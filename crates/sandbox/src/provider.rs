@@ -1,0 +1,156 @@
+//! Gives each thread its sandbox on this machine.
+//!
+//! Invariant: while anyone holds a thread's sandbox, everyone who asks gets the same one, and so the same locks.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use async_trait::async_trait;
+use hart_types::{SandboxId, ThreadId, UserId};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::SandboxConfig;
+use crate::contract::{Sandbox, SandboxProvider};
+use crate::dirs::{ThreadDirs, safe_name};
+use crate::error::{Result, SandboxError};
+use crate::files::{Root, Roots};
+use crate::local::LocalSandbox;
+use crate::path::{HostPath, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
+use crate::tier::{TierReport, probe};
+
+/// Sandboxes that nobody holds are forgotten beyond this many; their files stay.
+const KEPT: usize = 256;
+
+#[derive(Debug)]
+pub struct LocalSandboxProvider {
+    shared: Arc<Shared>,
+    skills: Option<PathBuf>,
+    sandboxes: Mutex<HashMap<SandboxId, Arc<LocalSandbox>>>,
+}
+
+/// What all sandboxes of a provider have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: SandboxConfig,
+    /// Never visible to a command, wherever it lies.
+    pub(crate) home: PathBuf,
+    pub(crate) mounted_at: Vec<String>,
+    pub(crate) closing: CancellationToken,
+    tier: OnceLock<TierReport>,
+}
+
+impl Shared {
+    pub(crate) fn tier(&self) -> &TierReport {
+        self.tier.get_or_init(|| {
+            let report = probe();
+            if self.config.allow_host_bash { report.allow_host() } else { report }
+        })
+    }
+}
+
+impl LocalSandboxProvider {
+    /// `home` is the directory of hart's data; `skills` is shown read-only at `/mnt/skills`.
+    pub fn new(config: SandboxConfig, home: PathBuf, skills: Option<PathBuf>) -> Result<Self> {
+        config.validate()?;
+        let home = std::path::absolute(home).map_err(|source| SandboxError::BadConfig {
+            what: format!("the home directory has no absolute form: {source}"),
+            fix: "name an existing directory".to_owned(),
+        })?;
+        refuse_mounts_over(&home, &config)?;
+        for mount in config.mounts.iter().filter(|mount| !mount.host_path.is_dir()) {
+            tracing::warn!(
+                at = mount.container_path,
+                "a configured mount has no directory on the host; not shown"
+            );
+        }
+        let mounted_at = config.mounts.iter().map(|mount| mount.container_path.clone()).collect();
+        let shared =
+            Shared { config, home, mounted_at, closing: CancellationToken::new(), tier: OnceLock::new() };
+        Ok(Self { shared: Arc::new(shared), skills, sandboxes: Mutex::default() })
+    }
+
+    pub fn thread_dirs(&self, thread: &ThreadId, user: &UserId) -> ThreadDirs {
+        ThreadDirs::new(&self.shared.home, user, thread)
+    }
+
+    fn roots(&self, dirs: &ThreadDirs) -> Roots {
+        let own = [(WORKSPACE, dirs.workspace()), (UPLOADS, dirs.uploads()), (OUTPUTS, dirs.outputs())];
+        let mut roots: Vec<Root> = own
+            .into_iter()
+            .map(|(shown_at, host)| Root { shown_at: VPath::root(shown_at), host, writable: true })
+            .collect();
+        let skills = self.skills.iter().map(|host| (SKILLS, host, false));
+        let mounts = self.shared.config.mounts.iter();
+        let mounts = mounts.map(|mount| (mount.container_path.as_str(), &mount.host_path, !mount.read_only));
+        roots.extend(skills.chain(mounts).map(|(shown_at, host, writable)| Root {
+            shown_at: VPath::root(shown_at),
+            host: HostPath::new(host.clone()),
+            writable,
+        }));
+        Roots(roots)
+    }
+}
+
+/// Such a mount would show every thread the files of all others.
+fn refuse_mounts_over(home: &Path, config: &SandboxConfig) -> Result<()> {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match config.mounts.iter().find(|mount| real(home).starts_with(real(&mount.host_path))) {
+        None => Ok(()),
+        Some(mount) => Err(SandboxError::BadConfig {
+            what: format!("the mount at `{}` contains the home directory of hart", mount.container_path),
+            fix: "mount a directory that holds only what threads may see".to_owned(),
+        }),
+    }
+}
+
+#[async_trait]
+impl SandboxProvider for LocalSandboxProvider {
+    async fn acquire(&self, thread: &ThreadId, user: &UserId) -> Result<Arc<dyn Sandbox>> {
+        if self.shared.closing.is_cancelled() {
+            return Err(SandboxError::Unavailable {
+                reason: "the sandbox provider is shutting down".to_owned(),
+                fix: "try again once hart has restarted".to_owned(),
+            });
+        }
+        let dirs = self.thread_dirs(thread, user);
+        let roots = self.roots(&dirs);
+        tokio::task::spawn_blocking(move || dirs.create())
+            .await
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+            .map_err(|source| SandboxError::io(&VPath::root(WORKSPACE), source))?;
+        let id = format!("local:{}:{}", safe_name(user.as_str()), safe_name(thread.as_str()));
+        let id = SandboxId::from(id);
+        let mut sandboxes = self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        if sandboxes.len() >= KEPT {
+            sandboxes.retain(|_, sandbox| Arc::strong_count(sandbox) > 1);
+        }
+        let sandbox = sandboxes
+            .entry(id.clone())
+            .or_insert_with(|| Arc::new(LocalSandbox::new(id, roots, Arc::clone(&self.shared))));
+        Ok(Arc::clone(sandbox) as Arc<dyn Sandbox>)
+    }
+
+    async fn get(&self, id: &SandboxId) -> Option<Arc<dyn Sandbox>> {
+        let sandboxes = self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        sandboxes.get(id).map(|sandbox| Arc::clone(sandbox) as Arc<dyn Sandbox>)
+    }
+
+    async fn release(&self, id: &SandboxId) -> Result<()> {
+        let mut sandboxes = self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another run of the thread may still hold it; then it must stay the one that everyone gets.
+        if sandboxes.get(id).is_some_and(|sandbox| Arc::strong_count(sandbox) == 1) {
+            sandboxes.remove(id);
+        }
+        Ok(())
+    }
+
+    async fn shutdown(&self) {
+        self.shared.closing.cancel();
+        self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn tier(&self) -> TierReport {
+        self.shared.tier().clone()
+    }
+}

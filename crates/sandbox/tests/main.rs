@@ -1,0 +1,22 @@
+//! The sandbox against real files and real processes.
+//!
+//! Invariant: no test judges by the clock; limits on waiting are only there so that a failure ends.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking, and start processes and read the environment to do so"
+)]
+
+mod closed_kernel;
+mod confinement;
+mod ending;
+mod exec;
+mod files;
+mod hostile_files;
+mod provider;
+mod search;
+mod support;

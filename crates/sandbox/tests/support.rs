@@ -1,0 +1,111 @@
+//! A sandbox in a directory of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hart_sandbox::{
+    Exec, ExecOutput, LocalSandboxProvider, Sandbox, SandboxConfig, SandboxProvider, Tier, VPath,
+};
+use hart_types::{ThreadId, UserId};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Long enough for any machine; only a failing test waits for it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Place {
+    pub(crate) provider: LocalSandboxProvider,
+    pub(crate) sandbox: Arc<dyn Sandbox>,
+    pub(crate) home: PathBuf,
+    /// Beside the home: what a sandbox must not reach.
+    pub(crate) outside: PathBuf,
+    _temporary: TempDir,
+}
+
+impl Place {
+    pub(crate) async fn new() -> Self {
+        Self::with(|_, _| None).await
+    }
+
+    /// `setup` gets the configuration and a directory beside the home, and may return a skills directory.
+    pub(crate) async fn with(setup: impl FnOnce(&mut SandboxConfig, &PathBuf) -> Option<PathBuf>) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let (home, outside) = (temporary.path().join("home"), temporary.path().join("outside"));
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(&outside).unwrap();
+        let mut config = SandboxConfig::default();
+        let skills = setup(&mut config, &outside);
+        let provider = LocalSandboxProvider::new(config, home.clone(), skills).unwrap();
+        let sandbox = provider.acquire(&ThreadId::from("thread"), &UserId::from("user")).await.unwrap();
+        Self { provider, sandbox, home, outside, _temporary: temporary }
+    }
+
+    /// A sandbox that can run commands, or `None` (said aloud) where the kernel does not allow it.
+    pub(crate) async fn isolated() -> Option<Self> {
+        Self::isolated_with(|_, _| None).await
+    }
+
+    pub(crate) async fn isolated_with(
+        setup: impl FnOnce(&mut SandboxConfig, &PathBuf) -> Option<PathBuf>,
+    ) -> Option<Self> {
+        let place = Self::with(setup).await;
+        let report = place.provider.tier();
+        if report.tier == Tier::Isolated {
+            return Some(place);
+        }
+        assert!(std::env::var_os("CI").is_none(), "isolation must work where tests count:\n{report}");
+        eprintln!("skipped: {report}");
+        None
+    }
+
+    pub(crate) async fn run(&self, command: &str) -> ExecOutput {
+        self.exec(Exec::new(command).timeout(PATIENCE)).await
+    }
+
+    pub(crate) async fn exec(&self, exec: Exec) -> ExecOutput {
+        self.sandbox.exec(exec, None, &CancellationToken::new()).await.unwrap()
+    }
+
+    /// Standard output of a command that must succeed.
+    pub(crate) async fn stdout(&self, command: &str) -> String {
+        let output = self.run(command).await;
+        assert!(output.exit.success(), "`{command}` ended with {output:?}");
+        output.stdout.trim_end().to_owned()
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.home.join("users/user/threads/thread/user-data/workspace")
+    }
+}
+
+pub(crate) fn path(text: &str) -> VPath {
+    VPath::parse(text).unwrap()
+}
+
+/// Waits until `condition` holds.
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{what} did not happen");
+}
+
+/// Host processes whose command line contains `marker`.
+pub(crate) fn processes_with(marker: &str) -> Vec<u32> {
+    let own = std::process::id();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if pid != own && String::from_utf8_lossy(&line).contains(marker) {
+            found.push(pid);
+        }
+    }
+    found
+}

@@ -1,0 +1,186 @@
+//! `bash`: runs a command in the thread's sandbox.
+//!
+//! Invariant: a command that ran is a result, however it ended; only one that could not run is an error.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hart_kernel::{AgentEvent, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_sandbox::{Exec, ExecOutput, Exit, OutputSink, SandboxError, Stream};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::Notify;
+
+use crate::cut;
+use crate::lenient::Purpose;
+use crate::sandboxed::{Sandboxed, explain, failed};
+
+pub(crate) struct Bash(pub(crate) Arc<Sandboxed>);
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct BashArgs {
+    #[serde(default)]
+    #[schemars(!default)]
+    #[expect(dead_code, reason = "read by clients, from the call")]
+    description: Purpose,
+    /// The command line, as you would type it. Several lines are fine; so are pipes, `&&` and here-documents.
+    command: String,
+}
+
+#[async_trait]
+impl TypedTool for Bash {
+    const NAME: &'static str = "bash";
+    const DESCRIPTION: &'static str = "\
+Run a shell command in the sandbox of this conversation and get what it prints.
+
+Use it to run programs and scripts, to convert, compute, test, move and copy. To look at or change single \
+files prefer ls, glob, grep, read_file, write_file and str_replace: their answers are shorter and clearer.
+
+- It starts in /mnt/user-data/workspace; uploads are in /mnt/user-data/uploads; what the user shall get \
+belongs in /mnt/user-data/outputs.
+- Every call is a new shell: variables and `cd` do not carry over, files do.
+- There may be no network: work with what is installed, and tell the user when something is missing.
+- Nobody can type: a program that asks reads an empty input. Pass flags such as `-y`.
+- When the call returns, everything it started is ended, background processes too.
+- The result is the standard output, then a `Std Error:` block, then `Exit Code: N` if that is not 0. Of \
+long output the middle is left out: redirect it to a file and read that in parts.";
+    type Args = BashArgs;
+
+    async fn run(&self, cx: &ToolContext<'_>, args: BashArgs) -> Result<ToolOutput, ToolError> {
+        if args.command.trim().is_empty() {
+            return Err(failed("the command is empty; say what to run"));
+        }
+        let limits = self.0.limits;
+        let sandbox = self.0.acquire(cx).await?;
+        let exec = Exec::new(args.command).timeout(limits.bash_timeout);
+        let progress = Progress::default();
+        // Side by side, so that a slow listener does not keep the command from being watched.
+        let (output, ()) = tokio::join!(
+            async {
+                let output = sandbox.exec(exec, Some(&progress), &cx.run.cancel).await;
+                progress.close();
+                output
+            },
+            progress.forward(cx),
+        );
+        let output = output.map_err(cannot_run)?;
+        Ok(render(&output, limits.bash_timeout, limits.bash_chars).into())
+    }
+}
+
+fn cannot_run(error: SandboxError) -> ToolError {
+    match error {
+        SandboxError::Unavailable { reason, fix } => failed(format!(
+            "commands cannot run here: {reason}. Trying again will not help; tell the user, with this \
+             remedy: {fix}. The file tools still work"
+        )),
+        other => explain(other),
+    }
+}
+
+fn render(output: &ExecOutput, timeout: Duration, limit: usize) -> String {
+    let mut blocks = Vec::new();
+    let (stdout, stderr) = (output.stdout.trim_end_matches('\n'), output.stderr.trim_end_matches('\n'));
+    if !stdout.is_empty() {
+        blocks.push(stdout.to_owned());
+    }
+    if !stderr.is_empty() {
+        blocks.push(format!("Std Error:\n{stderr}"));
+    }
+    match output.exit {
+        Exit::Code(0) => {}
+        Exit::Code(code) => blocks.push(format!("Exit Code: {code}")),
+        // As a shell would report it.
+        Exit::Signal(signal) => {
+            blocks.push(format!("Exit Code: {} (killed by signal {signal})", 128 + signal))
+        }
+        Exit::TimedOut => {
+            let printed =
+                if blocks.is_empty() { "It had printed nothing." } else { "What it had printed is above." };
+            blocks.push(format!(
+                "Timed Out: the command was stopped after {} seconds, with everything it had started. \
+                 {printed} Split the work into shorter commands, or have it save what it has done and \
+                 continue from there.",
+                timeout.as_secs_f64()
+            ));
+        }
+        Exit::Cancelled => blocks.push("Cancelled: the command was stopped before it ended.".to_owned()),
+    }
+    if blocks.is_empty() {
+        return "(no output)".to_owned();
+    }
+    // What the capture left out on its own is not in the count.
+    let more = if output.stdout_truncated || output.stderr_truncated { "more than " } else { "" };
+    cut::middle(blocks.join("\n"), limit, |skipped| {
+        format!(
+            "\n... [middle truncated: {more}{skipped} chars skipped; to see them, redirect the output to a \
+             file and read that in parts] ...\n"
+        )
+    })
+}
+
+/// What one call streams at most; a command that prints without end must not fill its listeners' logs.
+const MAX_STREAMED: usize = 1 << 20;
+
+/// Carries output from the sandbox's callback, which cannot wait, to the event sink, which may make us wait.
+#[derive(Default)]
+struct Progress {
+    pending: Mutex<Pending>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Pending {
+    text: String,
+    streamed: usize,
+    closed: bool,
+}
+
+impl OutputSink for Progress {
+    fn output(&self, _stream: Stream, text: &str) {
+        let mut pending = self.lock();
+        if pending.streamed > MAX_STREAMED {
+            return;
+        }
+        pending.streamed += text.len();
+        if pending.streamed > MAX_STREAMED {
+            let _ = write!(pending.text, "\n... [the rest is not streamed] ...\n");
+        } else {
+            pending.text.push_str(text);
+        }
+        drop(pending);
+        self.changed.notify_one();
+    }
+}
+
+impl Progress {
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    async fn forward(&self, cx: &ToolContext<'_>) {
+        loop {
+            let (text, closed) = {
+                let mut pending = self.lock();
+                (std::mem::take(&mut pending.text), pending.closed)
+            };
+            if !text.is_empty() {
+                cx.run.emit(AgentEvent::ToolProgress { call_id: cx.call_id.clone(), text }).await;
+            } else if closed {
+                return;
+            } else {
+                self.changed.notified().await;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "bash_tests.rs"]
+mod tests;

@@ -1,0 +1,83 @@
+//! `glob`: finds files by name.
+//!
+//! Invariant: results are absolute virtual paths, numbered in path order.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_sandbox::{GlobQuery, GlobResult, SandboxError, VPath};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::lenient::{Capped, Flag, Purpose};
+use crate::sandboxed::{Sandboxed, explain, failed};
+
+pub(crate) struct Glob(pub(crate) Arc<Sandboxed>);
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct GlobArgs {
+    #[serde(default)]
+    #[schemars(!default)]
+    #[expect(dead_code, reason = "read by clients, from the call")]
+    description: Purpose,
+    /// The pattern, matched against paths below `path`: `*.csv` for this directory, `**/*.py` for all below it,
+    /// `src/**/test_*.py`, `*.{png,jpg}`.
+    pattern: String,
+    /// The absolute path of the directory to search in.
+    path: String,
+    /// Whether directories are results too.
+    #[serde(default)]
+    include_dirs: Flag,
+    /// How many results at most.
+    #[serde(default)]
+    max_results: Capped<200, 1000>,
+}
+
+#[async_trait]
+impl TypedTool for Glob {
+    const NAME: &'static str = "glob";
+    const DESCRIPTION: &'static str = "\
+Find files whose path matches a pattern, below a directory.
+
+Use it when you know something about the name; to search what is in the files use grep. `*` stays within \
+one directory, `**` crosses directories. Folders of machine-made files (.git, node_modules, __pycache__ and \
+the like) are not searched.";
+    type Args = GlobArgs;
+
+    async fn run(&self, cx: &ToolContext<'_>, args: GlobArgs) -> Result<ToolOutput, ToolError> {
+        if args.pattern.trim().is_empty() {
+            return Err(failed("the pattern is empty; use `**/*` for every file"));
+        }
+        let sandbox = self.0.acquire(cx).await?;
+        let base = sandbox.path(&args.path).map_err(explain)?;
+        let mut query = GlobQuery::new(base.clone(), args.pattern);
+        query.include_dirs = args.include_dirs.0;
+        query.max_results = args.max_results.get();
+        let found = sandbox.glob(query).await.map_err(|error| match error {
+            SandboxError::NotADirectory(path) => {
+                failed(format!("`{path}` is not a directory; name the directory to search in"))
+            }
+            other => explain(other),
+        })?;
+        Ok(render(&base, &found).into())
+    }
+}
+
+fn render(base: &VPath, found: &GlobResult) -> String {
+    let count = found.paths.len();
+    if count == 0 {
+        return format!("No files matched under {base}");
+    }
+    let mut text = format!("Found {count} paths under {base}");
+    if found.truncated {
+        let _ = write!(text, " (showing first {count})");
+    }
+    for (index, path) in found.paths.iter().enumerate() {
+        let _ = write!(text, "\n{}. {path}", index + 1);
+    }
+    if found.truncated {
+        text.push_str("\nThere are more. Narrow the pattern or the path, or raise max_results.");
+    }
+    text
+}

@@ -1,0 +1,67 @@
+use hart_sandbox::VPath;
+
+use super::{Range, kind_of, render};
+
+fn shown(text: &str, start: usize, end: usize, limit: usize) -> String {
+    render(&path(), text, Range { start, end }, limit).unwrap()
+}
+
+fn path() -> VPath {
+    VPath::parse("/mnt/user-data/workspace/notes.txt").unwrap()
+}
+
+#[test]
+fn ranges_are_inclusive_and_keep_line_ends() {
+    let text = "one\r\ntwo\nthree";
+    assert_eq!(shown(text, 1, usize::MAX, 0), text);
+    assert_eq!(shown(text, 2, 2, 0), "two\n");
+    assert_eq!(shown(text, 1, 2, 0), "one\r\ntwo\n");
+    assert_eq!(shown(text, 3, 99, 0), "three");
+}
+
+#[test]
+fn long_files_are_cut_after_a_line_and_say_where_to_read_on() {
+    let text = "123456789\n".repeat(1000);
+    let head = shown(&text, 101, usize::MAX, 500);
+    assert!(head.chars().count() <= 500);
+    assert!(
+        head.ends_with(
+            "123456789\n... [truncated: showing lines 101-141 of 1000; read on with start_line=142] ..."
+        ),
+        "{head}"
+    );
+    assert_eq!(head.lines().count(), 41 + 1);
+}
+
+#[test]
+fn a_line_longer_than_the_limit_is_cut_in_itself() {
+    let text = format!("short\n{}\n", "ä".repeat(5000));
+    let head = shown(&text, 2, usize::MAX, 400);
+    assert!(head.chars().count() <= 400);
+    let (line, note) = head.split_once('\n').unwrap();
+    assert_eq!(
+        note,
+        format!(
+            "... [truncated: line 2 alone has 5001 chars; read on in it with bash: `sed -n 2p \
+             '/mnt/user-data/workspace/notes.txt' | cut -c {}-`] ...",
+            line.chars().count() + 1
+        )
+    );
+}
+
+#[test]
+fn binary_files_are_named() {
+    for (content, kind) in [
+        (&b"\x89PNG\r\n\x1a\n...."[..], "a PNG image"),
+        (b"\xff\xd8\xff\xe0", "a JPEG image"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "a WebP image"),
+        (b"%PDF-1.7\xff", "a PDF document"),
+        (b"PK\x03\x04", "a ZIP archive or an Office document"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"\xff\xfea\0", "UTF-16 text"),
+        (b"\x01\x00\x02", "binary data"),
+        (b"caf\xe9", "text in another encoding"),
+    ] {
+        assert_eq!(kind_of(content).0, kind);
+    }
+}
