@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_kernel::ChatModel;
-use hart_models::config::ModelConfig;
-use hart_models::discover;
-use hart_models::replay::{CassetteError, Recorder, Replay};
+use hart_models::{Cassette, CassetteError, ModelConfig, Preset, Recorder, Replay, discover};
 
 use crate::demo::{self, DemoModel};
 use crate::{App, wire};
@@ -61,13 +59,13 @@ impl ModelChoice {
 
     /// Answers from a recording only.
     pub fn replay(path: &Path) -> Result<Self, ChooseError> {
-        let model = Arc::new(Replay::open(path)?);
+        let model = Arc::new(Replay::new(Cassette::load(path)?));
         Ok(Self { name: "replay".to_owned(), reason: Reason::Cassette(path.to_owned()), model })
     }
 
     /// The same model, with every call written to a cassette.
     pub fn record(mut self, path: &Path) -> Result<Self, ChooseError> {
-        self.model = Arc::new(Recorder::open(self.model, path)?);
+        self.model = Arc::new(Recorder::new(self.model, path)?);
         Ok(self)
     }
 
@@ -178,14 +176,19 @@ fn configured(app: &App) -> Candidates {
 
 fn with_key(app: &App) -> Candidates {
     let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
-    found.into_iter().map(|found| (found.config, Reason::Key(found.variable))).collect()
+    let variable = |config: &ModelConfig| Preset::find(config.provider).and_then(|preset| preset.key_env.first());
+    found.into_iter().map(|config| (Reason::Key(variable(&config).unwrap_or(&"a key")), config)).map(swap).collect()
 }
 
 async fn on_loopback(app: &App) -> Candidates {
     if app.env.get("HART_NO_PROBE").is_some() {
         return Vec::new();
     }
-    let found = discover::probe_local(&app.http, discover::LOCAL_SERVERS).await;
-    let reason = |server, config: &ModelConfig| Reason::Local { server, address: config.base_url.clone() };
-    found.into_iter().map(|found| { let reason = reason(found.server, &found.config); (found.config, reason) }).collect()
+    let found = discover::probe_local(&app.http).await;
+    let reason = |config: &ModelConfig| Reason::Local { server: config.provider, address: config.base_url.clone() };
+    found.into_iter().map(|config| (reason(&config), config)).map(swap).collect()
+}
+
+fn swap((reason, config): (Reason, ModelConfig)) -> (ModelConfig, Reason) {
+    (config, reason)
 }

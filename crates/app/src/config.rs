@@ -54,7 +54,7 @@ pub struct AppConfig {
 }
 
 /// What [`AppConfig::load`] depends on.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LoadOptions<'a> {
     /// A file the user named; it must exist.
     pub path: Option<PathBuf>,
@@ -183,6 +183,18 @@ fn warn_unused(unused: &[String], findings: &mut Findings) {
             let place = findings.whole_file();
             findings.warn(place, format!("{what} not used by this version: {}", names.join(", ")));
         }
+    }
+}
+
+impl fmt::Debug for LoadOptions<'_> {
+    /// Only says whether there are overrides: they may hold keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadOptions")
+            .field("path", &self.path)
+            .field("cwd", &self.cwd)
+            .field("env", self.env)
+            .field("overrides", &self.overrides.is_some())
+            .finish()
     }
 }
 

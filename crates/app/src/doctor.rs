@@ -105,9 +105,9 @@ async fn model(app: &App) -> Finding {
             format!("{name} refuses the key (HTTP {status})"),
             "check the key in the environment variable or in config.yaml",
         ),
-        Reachability::Unreachable { message } => Finding::bad(
+        Reachability::Unreachable { url, reason } => Finding::bad(
             "model",
-            format!("{name} cannot be reached at {}: {message}", config.base_url),
+            format!("{name} cannot be reached at {url}: {reason}"),
             "check the address, the network, and that the server is running",
         ),
         Reachability::Odd { status } => Finding::warning(

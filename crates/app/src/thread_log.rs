@@ -13,15 +13,24 @@ use hart_types::{ThreadId, UserId};
 
 /// Keeps each thread of one user in `{home}/users/{user}/threads/{thread}/log.jsonl`.
 #[derive(Clone, Debug)]
-pub struct ThreadLog {
+pub(crate) struct ThreadLog {
     home: PathBuf,
     user: UserId,
 }
 
 /// While it lives, no other process runs this thread.
 #[derive(Debug)]
-pub struct ThreadLock {
-    _file: File,
+pub(crate) struct ThreadLock {
+    file: File,
+}
+
+impl Drop for ThreadLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a process that is just being started may still hold a copy of the descriptor.
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "the thread's lock could not be given back");
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -37,16 +46,16 @@ pub enum LockError {
 }
 
 impl ThreadLog {
-    pub fn new(home: PathBuf, user: UserId) -> Self {
+    pub(crate) fn new(home: PathBuf, user: UserId) -> Self {
         Self { home, user }
     }
 
-    pub fn exists(&self, thread: &ThreadId) -> bool {
+    pub(crate) fn exists(&self, thread: &ThreadId) -> bool {
         self.path(thread).is_file()
     }
 
     /// Claims the thread. A line cut off by a crash is dropped here, before anything is appended behind it.
-    pub fn lock(&self, thread: &ThreadId) -> Result<ThreadLock, LockError> {
+    pub(crate) fn lock(&self, thread: &ThreadId) -> Result<ThreadLock, LockError> {
         let path = self.path(thread);
         let io = |source| LockError::Io { path: path.clone(), source };
         if let Some(dir) = path.parent() {
@@ -59,7 +68,7 @@ impl ThreadLog {
             Err(TryLockError::Error(source)) => return Err(io(source)),
         }
         drop_torn_line(&mut file).map_err(io)?;
-        Ok(ThreadLock { _file: file })
+        Ok(ThreadLock { file })
     }
 
     fn path(&self, thread: &ThreadId) -> PathBuf {

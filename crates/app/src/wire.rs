@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::{Agent, BuildError, ChatModel};
-use hart_models::config::ModelConfig;
+use hart_models::ModelConfig;
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 
 use crate::config::AppConfig;

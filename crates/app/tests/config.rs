@@ -294,7 +294,7 @@ frob: 1
     assert_eq!(
         heads,
         [
-            "log_level: expected one of trace, debug, info, warning, error, critical, warn, found a string @ config.yaml:1:12",
+            "log_level: expected one of trace, debug, info, warn, warning, error, critical, found a string @ config.yaml:1:12",
             "models[0].api_key: environment variable OPENAI_KEY_NOT_SET is not set @ config.yaml:6:14",
             "models[0].max_tokens: expected an integer, at least 1, found a string @ config.yaml:7:17",
             "models[1].use: unknown provider `langchain_opnai:ChatOpnAI`; did you mean `langchain_openai:ChatOpenAI`? @ config.yaml:9:10",

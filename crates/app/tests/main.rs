@@ -3,3 +3,4 @@
 //! Invariant: nothing here reads the environment of the test process; every test brings its own.
 
 mod config;
+mod demo;

@@ -56,6 +56,10 @@ impl Failure {
         self
     }
 
+    pub(crate) fn source<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
+        self.error.downcast_ref()
+    }
+
     /// Tells the user and returns how to exit.
     pub(crate) fn report(&self, terminal: &Terminal) -> Exit {
         if self.is_broken_pipe() {
@@ -81,10 +85,7 @@ impl Failure {
         for (position, link) in links.iter().enumerate() {
             let (first, rest) = link.split_once('\n').unwrap_or((link, ""));
             // A configuration's problems come with their own headings.
-            let first = match first.strip_prefix("error: ") {
-                Some(message) => message,
-                None => first,
-            };
+            let first = first.strip_prefix("error: ").unwrap_or(first);
             let heading =
                 if position == 0 { look.paint(Tone::Bad, "error:") } else { look.paint(Tone::Dim, "  because:") };
             lines.push(format!("{heading} {first}"));
@@ -96,9 +97,9 @@ impl Failure {
         lines
     }
 
-    fn is_broken_pipe(&self) -> bool {
+    pub(crate) fn is_broken_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-        self.error.downcast_ref::<io::Error>().is_some_and(broken)
+        self.source::<io::Error>().is_some_and(broken)
     }
 }
 
@@ -111,7 +112,7 @@ impl From<io::Error> for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Config(error) => Self::new(Exit::Usage, error.into()),
+            OpenError::Config(_) => Self::new(Exit::Usage, error.into()),
             error => Self::failed(error).help("`hart doctor` says what is missing on this machine"),
         }
     }

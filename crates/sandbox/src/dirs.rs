@@ -28,6 +28,11 @@ impl ThreadDirs {
         Self { thread }
     }
 
+    /// The thread's own directory; what sandboxed commands see lies below it, in `user-data`.
+    pub fn root(&self) -> &Path {
+        &self.thread
+    }
+
     pub fn workspace(&self) -> HostPath {
         self.dir("workspace")
     }

@@ -14,7 +14,7 @@ use crate::config::SandboxConfig;
 use crate::contract::{Sandbox, SandboxProvider};
 use crate::dirs::{ThreadDirs, safe_name};
 use crate::error::{Result, SandboxError};
-use crate::files::{Root, Roots};
+use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
 use crate::path::{HostPath, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
 use crate::tier::{TierReport, probe};
@@ -72,6 +72,14 @@ impl LocalSandboxProvider {
 
     pub fn thread_dirs(&self, thread: &ThreadId, user: &UserId) -> ThreadDirs {
         ThreadDirs::new(&self.shared.home, user, thread)
+    }
+
+    /// Where a path of a thread is on this machine: for showing it to the user, not for opening it.
+    pub fn host_path(&self, thread: &ThreadId, user: &UserId, path: &VPath) -> Option<HostPath> {
+        match self.roots(&self.thread_dirs(thread, user)).locate(path) {
+            Ok(Place::In { root, relative }) => Some(HostPath::new(root.host.as_path().join(relative))),
+            Ok(Place::UserData) | Err(_) => None,
+        }
     }
 
     fn roots(&self, dirs: &ThreadDirs) -> Roots {

@@ -20,7 +20,9 @@ use crate::provider::Shared;
 use crate::tier::{Tier, fix_for};
 
 /// A dead tree closes its pipes at once; this is for a kernel under load that is slow to bury it.
-const BURIAL: Duration = Duration::from_secs(1);
+const BURIAL: Duration = Duration::from_secs(5);
+/// On the host a process may leave its group and keep the pipes; nobody waits long for that.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub(crate) struct Limits {
     pub(crate) timeout: Duration,
@@ -178,7 +180,7 @@ async fn on_host(
     };
     group.kill();
     // A process that left the group may hold the pipes open for ever; what it prints now is nobody's.
-    if !drained && timeout(BURIAL, &mut pumps).await.is_err() {
+    if !drained && timeout(LAST_WORDS, &mut pumps).await.is_err() {
         tracing::warn!("a process outlived its command");
     }
     Ok(exit)

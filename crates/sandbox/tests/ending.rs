@@ -25,7 +25,7 @@ fn marker(name: &str) -> String {
 async fn a_timeout_takes_the_whole_tree_and_keeps_the_output() {
     let Some(place) = Place::isolated().await else { return };
     let marker = marker("timeout");
-    let output = place.exec(Exec::new(stubborn(&marker)).timeout(Duration::from_secs(2))).await;
+    let output = place.exec(Exec::new(stubborn(&marker)).timeout(Duration::from_secs(3))).await;
     assert_eq!(output.exit, Exit::TimedOut);
     assert_eq!(output.stdout, "started\n");
     assert_eq!(processes_with(&marker), [] as [u32; 0]);

@@ -36,6 +36,8 @@ pub enum Kind {
         max: i64,
     },
     Number,
+    /// A length of time: a number above zero.
+    Seconds,
     Text,
     Choice(&'static [&'static str]),
     /// A map whose keys are in the catalogue.
@@ -57,6 +59,7 @@ impl fmt::Display for Kind {
             Self::Int { min, max } if *max >= i64::from(u32::MAX) => write!(f, "an integer, at least {min}"),
             Self::Int { min, max } => write!(f, "an integer from {min} to {max}"),
             Self::Number => f.write_str("a number"),
+            Self::Seconds => f.write_str("a number of seconds above zero"),
             Self::Text => f.write_str("a string"),
             Self::Choice(choices) => write!(f, "one of {}", choices.join(", ")),
             Self::Section | Self::Map => f.write_str("a map"),

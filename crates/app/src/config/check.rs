@@ -109,6 +109,9 @@ fn value_of(kind: Kind, node: &mut Node, path: &Path, findings: &mut Findings) {
         }
         (Kind::Int { min, max }, Data::Scalar(Value::Number(number)))
             if number.as_i64().is_some_and(|n| (min..=max).contains(&n)) => {}
+        // A century is an agent's forever, and fits into every clock.
+        (Kind::Seconds, Data::Scalar(Value::Number(number)))
+            if number.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds < 4e9) => {}
         (Kind::Choice(choices), Data::Scalar(Value::String(text)))
             if choices.iter().any(|choice| choice.eq_ignore_ascii_case(text)) => {}
         _ => mismatch(kind, node, path, findings),
@@ -122,7 +125,7 @@ fn mismatch(kind: Kind, node: &Node, path: &Path, findings: &mut Findings) {
         return;
     }
     let found = match (&node.data, kind) {
-        (Data::Scalar(Value::Number(number)), Kind::Int { .. }) => number.to_string(),
+        (Data::Scalar(Value::Number(number)), Kind::Int { .. } | Kind::Seconds) => number.to_string(),
         _ => node.kind_name().to_owned(),
     };
     let source = node.mark.var.as_ref().map(|var| format!(" in ${var}")).unwrap_or_default();
@@ -154,7 +157,7 @@ fn coerce(kind: Kind, node: &mut Node) {
         (Kind::Int { .. }, Value::String(text)) if from_variable => {
             text.trim().parse::<i64>().ok().map(Value::from)
         }
-        (Kind::Number, Value::String(text)) if from_variable => {
+        (Kind::Number | Kind::Seconds, Value::String(text)) if from_variable => {
             text.trim().parse().ok().and_then(Number::from_f64).map(Value::Number)
         }
         (Kind::Bool, Value::String(text)) if from_variable => match text.trim().to_ascii_lowercase().as_str()

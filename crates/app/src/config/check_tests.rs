@@ -69,11 +69,15 @@ fn wrong_types() {
     for (text, message) in [
         (
             "log_level: 3",
-            "log_level: expected one of trace, debug, info, warning, error, critical, warn, found an integer",
+            "log_level: expected one of trace, debug, info, warn, warning, error, critical, found an integer",
         ),
         ("max_recursion_limit: 0", "max_recursion_limit: expected an integer, at least 1, found 0"),
         ("max_recursion_limit: 1.5", "max_recursion_limit: expected an integer, at least 1, found 1.5"),
         ("max_recursion_limit: ten", "max_recursion_limit: expected an integer, at least 1, found a string"),
+        (
+            "sandbox: {bash_command_timeout: 0}",
+            "sandbox.bash_command_timeout: expected a number of seconds above zero, found 0",
+        ),
         ("models: {name: a}", "models: expected a list of maps, found a map"),
         ("models: [gpt]", "models[0]: expected a map, found a string"),
         ("sandbox: []", "sandbox: expected a map, found a list"),

@@ -215,11 +215,13 @@ pub(super) fn collect_secrets(node: &Node, path: &Path, findings: &mut Findings)
     }
 }
 
-/// By its name; and a value from a variable where the catalogue does not vouch for the field.
+/// By its name or its variable's; and any value from a variable where the catalogue does not vouch for the field.
 fn is_secret(node: &Node, path: &Path) -> bool {
     let named = path.0.iter().any(|step| matches!(step, Step::Key(key) if is_secret_name(key)));
     let known = catalogue::find(&path.pattern()).is_some_and(|key| key.used);
-    (named && path.last_key() != Some("max_tokens_key")) || (node.mark.var.is_some() && !known)
+    let var = node.mark.var.as_deref();
+    (named && path.last_key() != Some("max_tokens_key"))
+        || var.is_some_and(|var| !known || is_secret_name(var))
 }
 
 #[cfg(test)]

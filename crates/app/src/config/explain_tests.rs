@@ -32,13 +32,21 @@ fn explain_says_who_set_it() {
     let dir = dir_with(
         "models:
   - {name: a, use: openai, model: m, base_url: 'https://me:hunter2@h/v1', default_headers: {X-Auth: hunter2}}
-  - {name: b, use: openai, model: m, api_key: literal-secret}
+  - {name: b, use: openai, model: m, api_key: literal-secret, display_name: $MY_API_KEY}
 sandbox:
   environment: {TOKEN: $MY_API_KEY, PLAIN: hunter2}
 ",
     );
     let overrides = json!({"sandbox": {"allow_host_bash": true}});
-    let config = load_in(dir.path(), &env(), Some(overrides)).unwrap();
+    let env = env();
+    let options = LoadOptions {
+        path: None,
+        cwd: dir.path().to_owned(),
+        env: &env,
+        overrides: Some(json!({"models": [{"name": "a", "api_key": SECRET}]})),
+    };
+    assert!(!format!("{options:?}").contains(SECRET));
+    let config = load_in(dir.path(), &env, Some(overrides)).unwrap();
     let file = |line| Origin::File { path: dir.path().join("config.yaml"), line };
     for (path, value, origin) in [
         ("log_level", json!("info"), Origin::Default),
@@ -49,6 +57,7 @@ sandbox:
         ("models[0].api_key", json!("********"), Origin::Env("OPENAI_API_KEY".to_owned())),
         ("models[0].default_headers", json!({"X-Auth": "********"}), file(2)),
         ("models[1].api_key", json!("********"), file(3)),
+        ("models[1].display_name", json!("********"), Origin::Env("MY_API_KEY".to_owned())),
         ("sandbox.environment.TOKEN", json!("********"), Origin::Env("MY_API_KEY".to_owned())),
         ("sandbox.environment", json!({"TOKEN": "********", "PLAIN": "********"}), file(5)),
     ] {

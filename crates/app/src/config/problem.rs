@@ -113,7 +113,7 @@ impl fmt::Display for Place {
 }
 
 /// Gathers what every pass finds, so that a user sees all of it at once.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Findings {
     /// The file as messages call it.
     pub(crate) file: Option<String>,

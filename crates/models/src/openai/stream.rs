@@ -82,6 +82,12 @@ impl ChatDecoder {
         }
     }
 
+    fn count(&mut self, usage: Option<Usage>) {
+        // Some servers send an empty object with every chunk.
+        let told = usage.filter(|usage| usage.prompt_tokens.is_some() || usage.completion_tokens.is_some());
+        self.usage = told.or(self.usage.take());
+    }
+
     fn metadata(&mut self) -> Map<String, Value> {
         let mut metadata = Map::new();
         let fields = [
@@ -119,13 +125,9 @@ impl Decoder for ChatDecoder {
         set_once(&mut self.id, chunk.id);
         set_once(&mut self.model, chunk.model);
         set_once(&mut self.fingerprint, chunk.system_fingerprint);
-        if chunk.usage.is_some() {
-            self.usage = chunk.usage;
-        }
+        self.count(chunk.usage);
         for choice in chunk.choices.into_iter().flatten() {
-            if choice.usage.is_some() {
-                self.usage = choice.usage;
-            }
+            self.count(choice.usage);
             if let Some(delta) = choice.delta {
                 self.delta(delta, out);
             }

@@ -21,7 +21,7 @@ pub(super) fn own() -> Vec<Key> {
         ),
         key(
             "log_level",
-            Kind::Choice(&["trace", "debug", "info", "warning", "error", "critical", "warn"]),
+            Kind::Choice(&["trace", "debug", "info", "warn", "warning", "error", "critical"]),
             "info",
             "How much is logged.",
         ),
@@ -71,7 +71,7 @@ pub(super) fn own() -> Vec<Key> {
             "How much of a file the model sees at once.",
         ),
         key("sandbox.ls_output_max_chars", AMOUNT, "20000", "How much of a listing the model sees."),
-        key("sandbox.bash_command_timeout", Kind::Number, "600", "Seconds after which a command is ended."),
+        key("sandbox.bash_command_timeout", Kind::Seconds, "600", "Seconds after which a command is ended."),
         key("sandbox.mounts", Kind::Sections, "[]", "More host directories that every thread sees."),
         key("sandbox.mounts[].host_path", Kind::Text, "", "The directory on the host, absolute."),
         key("sandbox.mounts[].container_path", Kind::Text, "", "Where it appears, for example /mnt/data."),

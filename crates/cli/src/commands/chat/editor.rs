@@ -1,0 +1,117 @@
+//! The chat at a terminal: a line editor with a history and several lines.
+//!
+//! Invariant: the terminal is left as it was found, also when a signal ends the process at the prompt.
+
+use std::path::Path;
+use std::{fs, io, process};
+
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{Cmd, Config, Context, Editor, EventHandler, Helper, KeyCode, KeyEvent, Modifiers};
+use tokio::task::JoinSet;
+
+use super::slash::Slash;
+use super::{Chat, Said};
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupts;
+use crate::prompt;
+
+pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
+    let history = chat.session.app.home().join("history");
+    let mut editor = new_editor(&history).map_err(Failure::failed)?;
+    loop {
+        let typed = {
+            let _watch = watch_for_the_end(chat)?;
+            editor.readline("> ")
+        };
+        let input = match typed {
+            Ok(input) => input,
+            // Ctrl-C clears the line, Ctrl-D leaves.
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => continue,
+            Err(ReadlineError::Eof) => return Ok(Exit::Done),
+            Err(error) => return Err(Failure::failed(error)),
+        };
+        if input.trim().is_empty() {
+            continue;
+        }
+        remember(&mut editor, &input, &history);
+        if chat.hear(&input)? == Said::Quit {
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+type LineEditor = Editor<Manners, FileHistory>;
+
+fn new_editor(history: &Path) -> rustyline::Result<LineEditor> {
+    let config = Config::builder().history_ignore_dups(true)?.max_history_size(1000)?.build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(Manners));
+    let alt_enter = KeyEvent(KeyCode::Enter, Modifiers::ALT);
+    editor.bind_sequence(alt_enter, EventHandler::Simple(Cmd::Newline));
+    // The first chat has none.
+    let _ = editor.load_history(history);
+    Ok(editor)
+}
+
+/// Saved at once, for a process may end at any time; a history that cannot be saved is no reason to stop.
+fn remember(editor: &mut LineEditor, input: &str, history: &Path) {
+    let saved = editor.add_history_entry(input).and_then(|_| {
+        if let Some(dir) = history.parent() {
+            fs::create_dir_all(dir)?;
+        }
+        editor.append_history(history)
+    });
+    if let Err(error) = saved {
+        tracing::debug!(%error, "the history is not saved");
+    }
+}
+
+/// Ends the process when it is told to while the editor waits; dropped when the editor returns.
+fn watch_for_the_end(chat: &Chat<'_>) -> Result<JoinSet<()>, Failure> {
+    let before = tcgetattr(io::stdin()).ok();
+    chat.session.block_on(async {
+        let mut interrupts = Interrupts::listen()?;
+        let mut watch = JoinSet::new();
+        watch.spawn(async move {
+            // Ctrl-C itself comes as a key while the editor reads.
+            interrupts.next().await;
+            if let Some(before) = before {
+                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+            }
+            process::exit(i32::from(Exit::Interrupted.code()));
+        });
+        Ok(watch)
+    })?
+}
+
+/// What the editor must know of the chat: which lines go on, and what can be completed.
+struct Manners;
+
+impl Helper for Manners {}
+impl Highlighter for Manners {}
+
+impl Hinter for Manners {
+    type Hint = String;
+}
+
+impl Validator for Manners {
+    fn validate(&self, cx: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(if prompt::is_open(cx.input()) { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+impl Completer for Manners {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let typed = line.get(..at).unwrap_or(line);
+        let candidates = Slash::NAMES.into_iter().filter(|name| typed.starts_with('/') && name.starts_with(typed));
+        Ok((0, candidates.map(str::to_owned).collect()))
+    }
+}
