@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl Session {
     pub(crate) fn open(global: &GlobalArgs, terminal: &Terminal) -> Result<Self, Failure> {
         let env = Env::from_process();
-        let app = App::open(&load_options(global, &env)?)?;
+        let app = App::open(load_options(global, &env)?)?;
         log::start(terminal, &env, global.verbose, app.config().log_level);
         for warning in &app.config().warnings {
             tracing::warn!("{}", warning.message);

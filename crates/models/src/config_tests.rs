@@ -87,7 +87,8 @@ fn every_name_in_the_table_finds_its_preset() {
 
 #[test]
 fn an_unknown_provider_lists_what_exists() {
-    let error = resolve(json!({"name": "x", "use": "langchain_foo:ChatFoo", "model": "m"})).unwrap_err().to_string();
+    let error =
+        resolve(json!({"name": "x", "use": "langchain_foo:ChatFoo", "model": "m"})).unwrap_err().to_string();
     assert!(error.starts_with("model `x`: `use: langchain_foo:ChatFoo` is not known; use one of: openai, "));
     assert!(error.contains("langchain_anthropic:ChatAnthropic"), "{error}");
 }
@@ -99,7 +100,10 @@ fn what_is_missing_or_wrong_is_named() {
     assert_eq!(message(json!({"name": "a", "model": "m"})), "a model entry needs `use` (model `a`)");
     assert_eq!(message(json!({"name": "a", "use": "openai"})), "a model entry needs `model` (model `a`)");
     assert!(message(json!({"model": "m", "use": "openai-compatible"})).contains("needs `base_url`"));
-    assert!(message(json!({"model": "m", "use": "ollama", "base_url": "localhost"})).contains("base_url: localhost"));
+    assert!(
+        message(json!({"model": "m", "use": "ollama", "base_url": "localhost"}))
+            .contains("base_url: localhost")
+    );
     let ftp = json!({"model": "m", "use": "ollama", "base_url": "ftp://x/"});
     assert!(message(ftp).contains("must start with http"));
     let zero = json!({"model": "m", "use": "ollama", "stream_chunk_timeout": 0});
@@ -144,7 +148,8 @@ fn the_catalogue_lists_every_key_that_is_read() {
         assert!(doc.doc.ends_with('.'), "{}", doc.name);
     }
     // … and each field of an entry is documented.
-    let fields = include_str!("config.rs").split("pub struct ModelEntry {").nth(1).unwrap().split('}').next().unwrap();
+    let fields =
+        include_str!("config.rs").split("pub struct ModelEntry {").nth(1).unwrap().split('}').next().unwrap();
     for line in fields.lines().map(str::trim).filter(|line| line.starts_with("pub ")) {
         let field = line["pub ".len()..].split(':').next().unwrap();
         let key = match field {

@@ -244,7 +244,3 @@ fn rename_repeated_calls(answer: &mut Message, request: &ChatRequest) {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "replay_tests.rs"]
-mod tests;

@@ -26,7 +26,8 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// Runs a shell command and waits for its end, its timeout, or `cancel`.
     ///
-    /// Whatever way it ends, and also when the future is dropped, no process of it stays alive.
+    /// Whatever way it ends, and also when the future is dropped, no process of it stays alive. (Where commands run
+    /// unconfined, that holds only for those that stayed in its process group.)
     async fn exec(
         &self,
         exec: Exec,

@@ -74,7 +74,8 @@ async fn kernel_settings_are_out_of_reach_even_for_root() {
         "/proc/sysrq-trigger",
         "/proc/1/oom_score_adj",
     ] {
-        let output = place.run(&format!("echo 1 > {knob}")).await;
+        // Opened, never written: should confinement fail here, the host must stay as it is.
+        let output = place.run(&format!("exec 3>>{knob}")).await;
         assert!(!output.exit.success(), "{knob} could be written");
     }
 }
@@ -100,9 +101,13 @@ async fn only_own_processes_are_there() {
     let Some(place) = Place::isolated().await else { return };
     let pids = place.stdout("echo /proc/[0-9]*").await;
     assert!(pids.split(' ').count() <= 3, "{pids}");
-    // If this reached the host, there would be nobody left to check it.
-    place.run("kill -9 -1").await;
-    assert_eq!(place.stdout("kill -9 1; kill -STOP 1; echo pid 1 lives").await, "pid 1 lives");
+    // Only where the shell is the second process there is: should confinement fail, the host must stay as it is.
+    let output = place.run("[ $$ = 2 ] || exit 3; kill -9 -1").await;
+    assert_ne!(output.exit, hart_sandbox::Exit::Code(3), "not in a pid namespace");
+    assert_eq!(
+        place.stdout("[ $$ = 2 ] || exit 3; kill -9 1; kill -STOP 1; echo pid 1 lives").await,
+        "pid 1 lives"
+    );
 }
 
 #[tokio::test]

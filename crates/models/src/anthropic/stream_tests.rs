@@ -101,7 +101,10 @@ fn citations_server_tools_and_unknown_blocks_are_kept() {
         start(1, result.clone()),
         start(2, json!({"type": "text", "text": "", "citations": []})),
         delta(2, json!({"type": "text_delta", "text": "said"})),
-        delta(2, json!({"type": "citations_delta", "citation": {"type": "char_location", "cited_text": "c"}})),
+        delta(
+            2,
+            json!({"type": "citations_delta", "citation": {"type": "char_location", "cited_text": "c"}}),
+        ),
         start(3, json!({"type": "dream", "story": "once "})),
         delta(3, json!({"type": "dream_delta", "story": "upon", "depth": 2})),
         stop("end_turn"),

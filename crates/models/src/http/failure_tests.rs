@@ -19,7 +19,9 @@ fn the_providers_words_are_found_in_every_shape() {
     ];
     for body in bodies {
         match error(404, body) {
-            ModelError::Rejected { status: 404, message, .. } => assert_eq!(message, "no such model", "{body}"),
+            ModelError::Rejected { status: 404, message, .. } => {
+                assert_eq!(message, "no such model", "{body}")
+            }
             other => panic!("{body}: {other:?}"),
         }
     }
@@ -28,11 +30,20 @@ fn the_providers_words_are_found_in_every_shape() {
 #[test]
 fn a_conversation_that_is_too_long_is_recognised() {
     let cases = [
-        (400, r#"{"error":{"message":"too many","type":"invalid_request_error","code":"context_length_exceeded"}}"#),
+        (
+            400,
+            r#"{"error":{"message":"too many","type":"invalid_request_error","code":"context_length_exceeded"}}"#,
+        ),
         (400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":400}}"#),
-        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 1 > 0"}}"#),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 1 > 0"}}"#,
+        ),
         (500, r#"{"error":{"code":500,"message":"the request exceeds","type":"exceed_context_size_error"}}"#),
-        (400, r#"{"error":{"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}"#),
+        (
+            400,
+            r#"{"error":{"message":"The input token count (9) exceeds the maximum number of tokens allowed (8)."}}"#,
+        ),
     ];
     for (status, body) in cases {
         assert!(matches!(error(status, body), ModelError::ContextOverflow { .. }), "{body}");
@@ -58,7 +69,8 @@ fn an_error_in_a_stream_gets_the_status_its_kind_stands_for() {
 
 #[test]
 fn a_long_message_is_cut_and_a_page_becomes_one_line() {
-    let ModelError::Rejected { message, .. } = error(502, &format!("<html>\n\n{}", "ü ".repeat(2000))) else {
+    let ModelError::Rejected { message, .. } = error(502, &format!("<html>\n\n{}", "ü ".repeat(2000)))
+    else {
         panic!("not rejected");
     };
     assert!(message.starts_with("<html> ü") && message.ends_with('…'));

@@ -76,10 +76,17 @@ fn cached_tokens_in_other_spellings() {
 #[test]
 fn reasoning_in_either_field_and_in_parts() {
     for field in ["reasoning_content", "reasoning"] {
-        let (chunks, message) =
-            decode(&[delta(json!({field: "hm "})), delta(json!({field: "so"})), delta(json!({"content": "A"})), json!("[DONE]")]);
+        let (chunks, message) = decode(&[
+            delta(json!({field: "hm "})),
+            delta(json!({field: "so"})),
+            delta(json!({"content": "A"})),
+            json!("[DONE]"),
+        ]);
         assert!(matches!(&chunks[0], ChatChunk::Reasoning(text) if text == "hm "));
-        assert_eq!(message.unwrap().content, Content::Blocks(vec![Block::reasoning("hm so"), Block::text("A")]));
+        assert_eq!(
+            message.unwrap().content,
+            Content::Blocks(vec![Block::reasoning("hm so"), Block::text("A")])
+        );
     }
     let parts = json!({"content": [
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
@@ -177,15 +184,21 @@ fn fragments_carry_position_and_the_id_once() {
         })
         .collect();
     assert_eq!(told[0], json!({"name": "ls", "args": "", "id": "a", "index": 0, "type": "tool_call_chunk"}));
-    assert_eq!(told[1], json!({"name": null, "args": "{}", "id": null, "index": 0, "type": "tool_call_chunk"}));
+    assert_eq!(
+        told[1],
+        json!({"name": null, "args": "{}", "id": null, "index": 0, "type": "tool_call_chunk"})
+    );
 }
 
 #[test]
 fn signatures_of_other_providers_are_kept() {
     let signed = json!({"google": {"thought_signature": "c2ln"}});
-    let message = calls(&[json!({"index": 0, "id": "a", "function": {"name": "ls", "arguments": "{}"}, "extra_content": signed})]);
+    let message = calls(&[
+        json!({"index": 0, "id": "a", "function": {"name": "ls", "arguments": "{}"}, "extra_content": signed}),
+    ]);
     assert_eq!(message.tool_calls()[0].extra["extra_content"], signed);
-    let details = json!({"reasoning": "hm", "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]});
+    let details =
+        json!({"reasoning": "hm", "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]});
     let message = decode(&[delta(details), json!("[DONE]")]).1.unwrap();
     let block = serde_json::to_value(&message.content).unwrap();
     assert_eq!(block[0]["reasoning_details"][0]["data"], "x");
@@ -194,7 +207,9 @@ fn signatures_of_other_providers_are_kept() {
 #[test]
 fn an_answer_is_whole_only_with_a_reason_or_the_end_marker() {
     assert!(decode(&[delta(json!({"content": "half"}))]).1.is_none());
-    assert!(decode(&[delta(json!({"content": "x"})), json!({"choices": [{"finish_reason": ""}]})]).1.is_none());
+    assert!(
+        decode(&[delta(json!({"content": "x"})), json!({"choices": [{"finish_reason": ""}]})]).1.is_none()
+    );
     assert!(decode(&[json!({"choices": [{"delta": null, "finish_reason": "length"}]})]).1.is_some());
 }
 

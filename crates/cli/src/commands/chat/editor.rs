@@ -12,7 +12,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Cmd, Config, Context, Editor, EventHandler, Helper, KeyCode, KeyEvent, Modifiers};
+use rustyline::{Config, Context, Editor, Helper};
 use tokio::task::JoinSet;
 
 use super::slash::Slash;
@@ -52,8 +52,6 @@ fn new_editor(history: &Path) -> rustyline::Result<LineEditor> {
     let config = Config::builder().history_ignore_dups(true)?.max_history_size(1000)?.build();
     let mut editor = Editor::with_config(config)?;
     editor.set_helper(Some(Manners));
-    let alt_enter = KeyEvent(KeyCode::Enter, Modifiers::ALT);
-    editor.bind_sequence(alt_enter, EventHandler::Simple(Cmd::Newline));
     // The first chat has none.
     let _ = editor.load_history(history);
     Ok(editor)

@@ -15,7 +15,7 @@ pub(super) const HELP: &str = "\
 /help          this
 /quit          leave (or Ctrl-D)
 
-Several lines: end a line with \\, or press Alt-Enter, or write between \"\"\" and \"\"\".
+Several lines: end a line with \\, or write between \"\"\" and \"\"\".
 Pasted text keeps its lines. Ctrl-C stops a running task; at the prompt it clears the line.
 A prompt that begins with / needs a space before it.";
 

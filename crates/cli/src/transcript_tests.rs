@@ -1,0 +1,206 @@
+use std::sync::Arc;
+
+use hart_types::{AiChunk, Body};
+use serde_json::{Map, json};
+
+use super::*;
+use crate::terminal::fake::{Closed, Written};
+
+/// A transcript that is told events, and what it wrote.
+struct Stage {
+    transcript: Transcript,
+    out: Written,
+    err: Written,
+    stop: CancellationToken,
+}
+
+fn stage(live: bool) -> Stage {
+    let (terminal, out, err) = Terminal::fake(live);
+    let stop = CancellationToken::new();
+    Stage { transcript: Transcript::new(terminal, stop.clone()), out, err, stop }
+}
+
+impl Stage {
+    fn tell(&self, event: AgentEvent) -> &Self {
+        self.transcript.tell(&event);
+        self
+    }
+
+    fn says(&self, id: &str, text: &str) -> &Self {
+        self.tell(chunk(id, text))
+    }
+
+    fn starts(&self, id: &str, name: &str, args: Value) -> &Self {
+        let Value::Object(args) = args else { panic!("arguments are an object") };
+        self.tell(AgentEvent::ToolStarted(Arc::new(ToolCall::new(id, name, args))))
+    }
+
+    fn finishes(&self, id: &str, name: &str, status: ToolStatus, text: &str) -> &Self {
+        self.tell(AgentEvent::ToolFinished(Arc::new(Message::tool(&id.into(), name, status, text))))
+    }
+
+    fn end(&self) -> Told {
+        self.transcript.finish(None).unwrap()
+    }
+}
+
+fn chunk(id: &str, text: &str) -> AgentEvent {
+    AgentEvent::MessageChunk(Box::new(Message::new(Body::AiChunk(AiChunk::default()), text).with_id(id)))
+}
+
+#[test]
+fn fragments_become_one_answer_that_ends_its_line() {
+    let stage = stage(false);
+    stage.says("m1", "Hel").says("m1", "lo").end();
+    assert_eq!((stage.out.text().as_str(), stage.err.text().as_str()), ("Hello\n", ""));
+}
+
+#[test]
+fn text_before_a_tool_call_is_on_a_line_of_its_own() {
+    let stage = stage(false);
+    stage.says("m1", "Let me look.").starts("c1", "bash", json!({"command": "ls"}));
+    stage.finishes("c1", "bash", ToolStatus::Success, "a\nb\n").says("m2", "Two files.").end();
+    assert_eq!(stage.out.text(), "Let me look.\nTwo files.\n");
+    assert_eq!(stage.err.text(), "● bash  ls\n  ✓ a (+1 lines)\n");
+}
+
+#[test]
+fn two_messages_without_a_call_between_them_are_two_lines() {
+    let stage = stage(false);
+    stage.says("m1", "one").says("m2", "two").end();
+    assert_eq!(stage.out.text(), "one\ntwo\n");
+}
+
+#[test]
+fn a_call_shows_its_purpose_and_its_telling_argument() {
+    let stage = stage(false);
+    stage.starts("c1", "bash", json!({"description": "count the lines", "command": "wc -l *.md\necho done"}));
+    stage.finishes("c1", "bash", ToolStatus::Success, "");
+    stage.starts("c2", "present_files", json!({"filepaths": ["/mnt/a", "/mnt/b"]}));
+    stage.finishes("c2", "present_files", ToolStatus::Error, "Error: no such file\nat all");
+    let lines = "● bash  count the lines  wc -l *.md echo done\n  ✓ (nothing)\n\
+                 ● present_files  /mnt/a, /mnt/b\n  ✗ Error: no such file (+1 lines)\n";
+    assert_eq!(stage.err.text(), lines);
+}
+
+#[test]
+fn a_command_that_failed_says_so_though_it_ran() {
+    let stage = stage(false);
+    stage.starts("c1", "bash", json!({"command": "false"}));
+    stage.finishes("c1", "bash", ToolStatus::Success, "oops\nExit Code: 3");
+    assert_eq!(stage.err.text(), "● bash  false\n  ✗ Exit Code: 3: oops (+1 lines)\n");
+}
+
+#[test]
+fn outcomes_of_parallel_calls_are_told_apart() {
+    let stage = stage(false);
+    stage.starts("c1", "bash", json!({"command": "one"})).starts("c2", "bash", json!({"command": "two"}));
+    stage.finishes("c1", "bash", ToolStatus::Success, "1").finishes("c2", "bash", ToolStatus::Success, "2");
+    assert_eq!(stage.err.text(), "● bash  one\n● bash  two\n  ✓ bash one: 1\n  ✓ bash two: 2\n");
+}
+
+#[test]
+fn a_call_that_could_not_start_is_told_with_its_name() {
+    let stage = stage(false);
+    stage.finishes("c1", "bash", ToolStatus::Error, "Error: the arguments are no JSON");
+    assert_eq!(stage.err.text(), "  ✗ bash: Error: the arguments are no JSON\n");
+}
+
+#[test]
+fn a_long_line_is_cut_to_the_width_and_cannot_steer_the_terminal() {
+    let stage = stage(false);
+    stage.starts("c1", "bash", json!({"command": format!("echo \x1b[31m{}", "x".repeat(500))}));
+    stage.finishes("c1", "bash", ToolStatus::Success, &format!("\x1b]0;{}\x07\n2", "y".repeat(500)));
+    for line in stage.err.text().lines() {
+        assert!(line.chars().count() <= 100 && !line.contains('\x1b'), "{line:?}");
+    }
+}
+
+#[test]
+fn output_of_a_running_tool_is_shown_by_whole_lines_where_somebody_watches() {
+    let stage = stage(true);
+    let progress = |text: &str| AgentEvent::ToolProgress { call_id: "c1".into(), text: text.to_owned() };
+    stage.starts("c1", "bash", json!({"command": "make"}));
+    stage.tell(progress("com")).tell(progress("piling\nlin")).tell(progress("king\r50%\r100%\n"));
+    assert_eq!(stage.err.text(), "● bash  make\n  │ compiling\n  │ linking\n  │ 50%\n  │ 100%\n");
+    stage.tell(progress(&"more\n".repeat(100)));
+    assert_eq!(stage.err.text().lines().count(), 1 + LIVE_LINES);
+}
+
+#[test]
+fn output_of_a_running_tool_is_not_logged() {
+    let stage = stage(false);
+    stage.starts("c1", "bash", json!({"command": "make"}));
+    stage.tell(AgentEvent::ToolProgress { call_id: "c1".into(), text: "compiling\n".to_owned() });
+    assert_eq!(stage.err.text(), "● bash  make\n");
+}
+
+#[test]
+fn a_question_goes_to_stdout() {
+    let stage = stage(false);
+    stage.says("m1", "I wonder.").starts("c1", "ask_clarification", json!({"question": "Which?"}));
+    stage.finishes("c1", "ask_clarification", ToolStatus::Success, "Which?\n1. A\n2. B");
+    assert!(stage.end().asked);
+    assert_eq!(stage.out.text(), "I wonder.\nWhich?\n1. A\n2. B\n");
+    assert_eq!(stage.err.text(), "");
+}
+
+#[test]
+fn a_question_that_was_refused_is_a_failed_call() {
+    let stage = stage(false);
+    stage.starts("c1", "ask_clarification", json!({}));
+    stage.finishes("c1", "ask_clarification", ToolStatus::Error, "Error: the question is empty");
+    assert!(!stage.end().asked);
+    assert_eq!(stage.err.text(), "  ✗ ask_clarification: Error: the question is empty\n");
+}
+
+#[test]
+fn tokens_of_all_calls_are_added_and_files_counted_once() {
+    let stage = stage(false);
+    for (input, output) in [(1000, 10), (2000, 20)] {
+        let mut last = AiChunk::default();
+        last.ai.usage = Some(UsageMetadata::new(input, output));
+        stage.tell(AgentEvent::MessageChunk(Box::new(Message::new(Body::AiChunk(last), ""))));
+        let update = Map::from_iter([("artifacts".to_owned(), json!(["/mnt/a", "/mnt/b"]))]);
+        stage.tell(AgentEvent::Updates { node: "tools".into(), update: Arc::new(update) });
+    }
+    let told = stage.end();
+    assert_eq!(told.usage.total_tokens, 3030);
+    assert_eq!(told.presented, ["/mnt/a", "/mnt/b"]);
+    let (terminal, _, _) = Terminal::fake(false);
+    assert_eq!(tokens(&terminal, &told.usage).unwrap(), "tokens: 3.0k in, 30 out");
+    assert_eq!(tokens(&terminal, &UsageMetadata::default()), None);
+}
+
+#[test]
+fn thinking_is_not_part_of_the_answer() {
+    let stage = stage(true);
+    let mut message = Message::new(Body::AiChunk(AiChunk::default()), "").with_id("m1");
+    message.additional_kwargs.insert("reasoning_content".to_owned(), json!("hmm"));
+    stage.tell(AgentEvent::MessageChunk(Box::new(message))).end();
+    assert_eq!((stage.out.text().as_str(), stage.err.text().as_str()), ("", ""));
+}
+
+#[test]
+fn a_reader_that_left_ends_the_run() {
+    let terminal = Terminal::over(false, Box::new(Closed), Box::new(Written::default()));
+    let stop = CancellationToken::new();
+    let transcript = Transcript::new(terminal, stop.clone());
+    transcript.tell(&chunk("m1", "one"));
+    assert!(stop.is_cancelled());
+    transcript.tell(&chunk("m1", "two"));
+    assert_eq!(transcript.finish(None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn nothing_stops_a_run_that_is_read() {
+    let stage = stage(false);
+    stage.says("m1", "one").end();
+    assert!(!stage.stop.is_cancelled());
+}
+
+#[test]
+fn counts_are_short() {
+    let shown = [999, 1_000, 1_999, 123_456, 1_000_000, 12_345_678].map(count);
+    assert_eq!(shown, ["999", "1.0k", "1.9k", "123.4k", "1.0M", "12.3M"]);
+}

@@ -1,0 +1,11 @@
+//! The binary, run as a user runs it, against a scripted model that speaks real HTTP.
+
+mod suite {
+    mod bench;
+    mod chat;
+    mod config;
+    mod errors;
+    mod info;
+    mod run;
+    mod terminal;
+}

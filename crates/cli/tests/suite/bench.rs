@@ -1,0 +1,66 @@
+//! Where the tests happen: a folder of its own and a model for each.
+
+use std::fs;
+use std::path::Path;
+
+use hart_testkit::binary::{Finished, Hart};
+use hart_testkit::{Dialect, ModelServer, Turn};
+use serde_json::Value;
+
+pub(super) const BOTH: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+
+pub(super) struct Bench {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) server: ModelServer,
+    dialect: Dialect,
+}
+
+impl Bench {
+    pub(super) fn new(dialect: Dialect) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self { dir, server: ModelServer::start_blocking(), dialect }
+    }
+
+    pub(super) fn with(turns: impl IntoIterator<Item = Turn>) -> Self {
+        let bench = Self::new(Dialect::OpenAi);
+        bench.server.push_all(turns);
+        bench
+    }
+
+    /// `hart` with the server's address and a key in its environment.
+    pub(super) fn hart(&self) -> Hart {
+        let hart = offline(self.dir.path());
+        match self.dialect {
+            Dialect::OpenAi => {
+                hart.env("OPENAI_API_KEY", "sk-test").env("OPENAI_BASE_URL", self.server.openai_base())
+            }
+            Dialect::Anthropic => {
+                hart.env("ANTHROPIC_API_KEY", "sk-test").env("ANTHROPIC_BASE_URL", self.server.anthropic_base())
+            }
+        }
+    }
+
+    pub(super) fn run(&self, task: &str) -> Finished {
+        self.hart().args(["run", task]).run()
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        fs::write(self.dir.path().join(name), text).unwrap();
+    }
+}
+
+/// `hart` without any model.
+pub(super) fn offline(dir: &Path) -> Hart {
+    Hart::with_bin(env!("CARGO_BIN_EXE_hart"), dir).env("HART_NO_PROBE", "1").env("HART_LOG", "warn")
+}
+
+/// Every line of stdout as JSON.
+pub(super) fn frames(finished: &Finished) -> Vec<Value> {
+    finished.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The id in the last line that says how to go on.
+pub(super) fn thread_of(finished: &Finished) -> String {
+    let (_, rest) = finished.stderr.rsplit_once("--thread ").expect("a thread to go on with");
+    rest.split_whitespace().next().unwrap().to_owned()
+}

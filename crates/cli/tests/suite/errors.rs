@@ -1,0 +1,163 @@
+//! What goes wrong: a clear message, the right exit code, nothing lost.
+
+use std::time::Duration;
+
+use hart_testkit::{ModelServer, Turn};
+use serde_json::json;
+
+use super::bench::{BOTH, Bench, frames, offline, thread_of};
+
+#[test]
+fn a_refused_key_fails_the_run_and_keeps_the_thread() {
+    for dialect in BOTH {
+        let bench = Bench::new(dialect);
+        bench.server.push(Turn::status(401).message("invalid key"));
+        bench.server.push(Turn::new().text("back again"));
+        let ran = bench.run("remember this");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+        assert!(ran.stderr.contains("error: ") && ran.stderr.contains("refused the API key (401)"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("sk-test"), "{}", ran.stderr);
+        bench.hart().args(["run", "--thread", &thread_of(&ran), "go on"]).run().success().stdout.clear();
+        assert!(bench.server.last_request().texts_of("user").concat().contains("remember this"));
+    }
+}
+
+#[test]
+fn an_unknown_model_is_wrong_usage_and_names_those_there_are() {
+    let bench = Bench::with([]);
+    let ran = bench.hart().args(["run", "--model", "gpt-17", "hi"]).run();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("`gpt-17`") && ran.stderr.contains("demo"), "{}", ran.stderr);
+    assert!(bench.server.requests().is_empty());
+}
+
+#[test]
+fn bad_yaml_is_shown_with_its_place() {
+    let bench = Bench::with([]);
+    bench.write("config.yaml", "log_level: info\nmodels:\n  - name: a: b\n");
+    let ran = bench.run("hi");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains("config.yaml:3:"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("error: error:"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_unknown_key_is_shown_with_the_one_that_was_meant() {
+    let bench = Bench::with([]);
+    bench.write("config.yaml", "log_levl: info\n");
+    let ran = bench.run("hi");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("log_levl") && ran.stderr.contains("log_level"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_configuration_that_is_not_there_is_wrong_usage() {
+    let bench = Bench::with([]);
+    let ran = bench.hart().args(["run", "--config", "nowhere.yaml", "hi"]).run();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("nowhere.yaml") && ran.stderr.contains("does not exist"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_that_is_gone_fails_the_run_with_its_address() {
+    let bench = Bench::with([]);
+    let gone = ModelServer::start_blocking().openai_base();
+    let ran = bench.hart().env("OPENAI_BASE_URL", &gone).args(["run", "hi"]).run();
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("cannot reach") && ran.stderr.contains(&gone), "{}", ran.stderr);
+    assert!(ran.stderr.contains("because: "), "{}", ran.stderr);
+}
+
+#[test]
+fn ctrl_c_ends_a_hanging_model_cleanly() {
+    for (json, turn) in [(false, Turn::hang()), (false, Turn::hang_before_headers()), (true, Turn::hang())] {
+        let bench = Bench::with([turn, Turn::new().text("here again")]);
+        let hart = bench.hart().args(["run", "--thread", "t1"]);
+        let running = if json { hart.args(["--json", "wait"]) } else { hart.arg("wait") }.spawn();
+        block_on(bench.server.wait_for_requests(1));
+        running.interrupt();
+        let ran = running.wait();
+        assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+        assert!(ran.stderr.contains("cancelling"), "{}", ran.stderr);
+        block_on(bench.server.wait_for_disconnect());
+        if json {
+            assert_eq!(frames(&ran).last().unwrap()["data"]["status"], "interrupted");
+        }
+        bench.hart().args(["run", "--thread", "t1", "go on"]).run().success().stdout.clear();
+        assert!(bench.server.last_request().texts_of("user").concat().contains("wait"));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_running_command() {
+    let bench = Bench::with([Turn::new().tool_call("c1", "bash", json!({"command": "echo started; sleep 1000"}))]);
+    let running = bench.hart().args(["run", "--json", "sleep"]).spawn();
+    running.wait_for_stdout("tool_progress");
+    running.terminate();
+    let ran = running.wait();
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_a_failure_and_what_came_is_shown() {
+    let bench = Bench::new(hart_testkit::Dialect::Anthropic);
+    let broken = || Turn::new().text_fragments(["half ", "an answer", "…"]).chunk_chars(4).cut_after(5);
+    // More than a patient client would try.
+    bench.server.push_all((0..20).map(|_| broken().delay(Duration::ZERO)));
+    let ran = bench.run("talk");
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("half"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with('\n'));
+    assert!(ran.stderr.contains("error: "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_failed_run_in_json_ends_with_its_error() {
+    let bench = Bench::with([Turn::status(401)]);
+    let ran = bench.hart().args(["run", "--json", "hi"]).run();
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(frames(&ran).last().unwrap()["data"]["status"], "error");
+    assert!(ran.stderr.contains("error: "), "{}", ran.stderr);
+}
+
+#[test]
+fn no_task_is_wrong_usage() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [&["run"][..], &["run", "-"], &["run", " "], &["run", ""]] {
+        let ran = offline(dir.path()).args(args.iter().copied()).run();
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("hart run \""), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn stdin_that_is_no_text_is_wrong_usage() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = offline(dir.path()).args(["run", "-"]).stdin(vec![0xff, 0xfe]).run();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("UTF-8"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_task_without_run_is_led_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = offline(dir.path()).arg("do something").run();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("hart run \"do something\""), "{}", ran.stderr);
+    let ran = offline(dir.path()).arg("modles").run();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("'models'"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_home_that_cannot_be_written_fails_with_the_remedy() {
+    let bench = Bench::with([]);
+    bench.write("file", "");
+    let ran = bench.hart().env("HART_HOME", bench.dir.path().join("file")).args(["run", "hi"]).run();
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("HART_HOME"), "{}", ran.stderr);
+}
+
+pub(super) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}

@@ -1,0 +1,20 @@
+//! The dialects over real HTTP, recordings on real files, and hostile bytes.
+//!
+//! Invariant: no test judges by the clock; a configured timeout is only there to be reached.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::too_many_lines,
+    reason = "tests fail by panicking"
+)]
+
+mod anthropic;
+mod both;
+mod faults;
+mod fuzz;
+mod local;
+mod openai;
+mod recording;
+mod support;
