@@ -43,7 +43,10 @@ dist: toolchain
 
 ## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz and a nightly toolchain).
 fuzz:
-	for target in sse tool_args message; do $(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+	mkdir -p fuzz/corpus/sse fuzz/corpus/tool_args fuzz/corpus/message
+	$(CARGO) +nightly fuzz run sse fuzz/corpus/sse crates/models/tests/corpus/sse -- -max_total_time=60
+	$(CARGO) +nightly fuzz run tool_args fuzz/corpus/tool_args crates/models/tests/corpus/tool_args -- -max_total_time=60
+	$(CARGO) +nightly fuzz run message fuzz/corpus/message crates/types/tests/corpus/message -- -max_total_time=60
 
 clean:
 	$(CARGO) clean

@@ -27,9 +27,10 @@ fn main() -> anyhow::Result<()> {
     {
         return model::serve(script);
     }
+    let only = args.get(1).map(String::as_str);
     let hart = hart_beside_us()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let rows = runtime.block_on(measure(&hart))?;
+    let rows = runtime.block_on(measure(&hart, only))?;
     println!("load at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     println!("\n| measure | hart | floor | target |\n|---|---|---|---|");
     for Row { measure, hart, floor, target } in rows {
@@ -38,12 +39,24 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measure(hart: &Path) -> anyhow::Result<Vec<Row>> {
-    let mut rows = turns::measure().await?;
-    rows.extend(tokens::throughput().await?);
-    rows.extend(tokens::added_delay().await?);
-    rows.extend(start::measure(hart)?);
-    rows.extend(memory::measure(hart).await?);
+/// All of it, or only the part named on the command line.
+async fn measure(hart: &Path, only: Option<&str>) -> anyhow::Result<Vec<Row>> {
+    let wanted = |part: &str| only.is_none_or(|only| only == part);
+    let mut rows = Vec::new();
+    if wanted("turns") {
+        rows.extend(turns::measure().await?);
+    }
+    if wanted("tokens") {
+        rows.extend(tokens::throughput().await?);
+        rows.extend(tokens::added_delay().await?);
+    }
+    if wanted("start") {
+        rows.extend(start::measure(hart)?);
+    }
+    if wanted("memory") {
+        rows.extend(memory::measure(hart).await?);
+    }
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|start|memory]");
     Ok(rows)
 }
 

@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::model::ModelProcess;
 use crate::{Row, floor, median};
 
-const TURNS: u32 = 505;
+const TURNS: u32 = 510;
 const AT: [usize; 4] = [10, 50, 200, 500];
 /// Turns on either side that are averaged with the one asked for.
 const WINDOW: usize = 4;

@@ -18,9 +18,10 @@ Examples:
   hart chat                  talk to it
   hart doctor                is everything there that it needs?
 
-Without a configuration hart takes the model whose key it finds in the environment (ANTHROPIC_API_KEY,
-OPENAI_API_KEY, …), else one that a local server offers, else it plays a recording.
-`hart config init` writes a commented config.yaml to start from.";
+Without a configuration hart takes the model whose key it finds in the
+environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), else one that a local server
+offers, else it plays a recording. `hart config init` writes a commented
+config.yaml to start from.";
 
 /// A super agent for tasks of minutes or hours: it plans, runs code in a sandbox, and hands over files.
 #[derive(Debug, Parser)]
@@ -59,7 +60,6 @@ pub(crate) struct GlobalArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// On a terminal.
     #[default]
     Auto,
     Always,
@@ -77,7 +77,10 @@ pub(crate) fn parse() -> Result<Args, Refusal> {
 impl Refusal {
     pub(crate) fn print(self) -> ExitCode {
         if let Some(task) = self.bare_task() {
-            let advice = format!("to give it a task, write: hart run {}", quoted(task));
+            let advice = format!(
+                "to give it a task, write: hart run {} (`hart --help` lists the commands)",
+                quoted(task)
+            );
             let failure = Failure::usage(format!("`{task}` is not a command")).help(advice);
             return failure.report(&Terminal::of_process(ColorChoice::Auto)).into();
         }
@@ -91,8 +94,11 @@ impl Refusal {
         if self.0.kind() != ErrorKind::InvalidSubcommand {
             return None;
         }
-        let Some(ContextValue::String(text)) = self.0.get(ContextKind::InvalidSubcommand) else { return None };
-        let mistyped = self.0.get(ContextKind::SuggestedSubcommand).is_some() && !text.contains(char::is_whitespace);
+        let Some(ContextValue::String(text)) = self.0.get(ContextKind::InvalidSubcommand) else {
+            return None;
+        };
+        let mistyped =
+            self.0.get(ContextKind::SuggestedSubcommand).is_some() && !text.contains(char::is_whitespace);
         (!mistyped).then_some(text)
     }
 }

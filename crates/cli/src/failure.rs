@@ -86,8 +86,11 @@ impl Failure {
             let (first, rest) = link.split_once('\n').unwrap_or((link, ""));
             // A configuration's problems come with their own headings.
             let first = first.strip_prefix("error: ").unwrap_or(first);
-            let heading =
-                if position == 0 { look.paint(Tone::Bad, "error:") } else { look.paint(Tone::Dim, "  because:") };
+            let heading = if position == 0 {
+                look.paint(Tone::Bad, "error:")
+            } else {
+                look.paint(Tone::Dim, "  because:")
+            };
             lines.push(format!("{heading} {first}"));
             lines.extend(rest.lines().map(str::to_owned));
         }
@@ -136,5 +139,44 @@ impl From<RunError> for Failure {
             RunError::Cancelled => Self::new(Exit::Interrupted, error.into()),
             error => Self::failed(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    fn reported(failure: &Failure) -> (Exit, String) {
+        let (terminal, _, err) = Terminal::fake(false);
+        (failure.report(&terminal), err.text())
+    }
+
+    #[test]
+    fn the_chain_is_told_link_by_link_without_repetition() {
+        let error = anyhow!("refused").context("cannot connect: refused").context("the model is gone");
+        let (exit, said) = reported(&Failure::failed(error).help("start it"));
+        assert_eq!(exit, Exit::Failed);
+        assert_eq!(said, "error: the model is gone\n  because: cannot connect: refused\nhelp: start it\n");
+    }
+
+    #[test]
+    fn a_message_with_a_heading_of_its_own_keeps_its_lines() {
+        let (exit, said) = reported(&Failure::usage("error: bad key\n  --> c.yaml:1:2"));
+        assert_eq!((exit, said.as_str()), (Exit::Usage, "error: bad key\n  --> c.yaml:1:2\n"));
+    }
+
+    #[test]
+    fn a_reader_that_left_is_no_error() {
+        let (exit, said) = reported(&io::Error::from(io::ErrorKind::BrokenPipe).into());
+        assert_eq!((exit, said.as_str()), (Exit::Done, ""));
+    }
+
+    #[test]
+    fn exit_codes_are_those_that_are_documented() {
+        let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Interrupted].map(Exit::code);
+        assert_eq!(codes, [0, 1, 2, 130]);
+        assert_eq!(Failure::from(RunError::Cancelled).exit, Exit::Interrupted);
     }
 }

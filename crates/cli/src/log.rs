@@ -13,7 +13,9 @@ pub(crate) fn start(terminal: &Terminal, env: &Env, verbose: u8, configured: Log
     let asked = env.get_non_empty("HART_LOG").or_else(|| env.get_non_empty("RUST_LOG"));
     let (directives, complaint) = match asked.map(|text| (text, EnvFilter::try_new(text))) {
         Some((_, Ok(filter))) => (filter, None),
-        Some((text, Err(error))) => (default(terminal, verbose, configured), Some(format!("`{text}`: {error}"))),
+        Some((text, Err(error))) => {
+            (default(terminal, verbose, configured), Some(format!("`{text}`: {error}")))
+        }
         None => (default(terminal, verbose, configured), None),
     };
     let notes = Notes(terminal.clone());

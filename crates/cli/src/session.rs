@@ -40,7 +40,9 @@ impl Session {
     }
 
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
-        let Some(runtime) = &self.runtime else { return Err(Failure::failed(anyhow::anyhow!("the session is over"))) };
+        let Some(runtime) = &self.runtime else {
+            return Err(Failure::failed(anyhow::anyhow!("the session is over")));
+        };
         Ok(runtime.block_on(work))
     }
 
@@ -66,11 +68,13 @@ impl Session {
                     return Ok(ended.map_err(Failure::failed)??);
                 }
                 () = interrupts.next() => {
+                    // Nothing here may wait for the screen: the run may hold it, blocked on a full pipe.
                     if cancel.is_cancelled() {
                         process::exit(i32::from(Exit::Interrupted.code()));
                     }
-                    self.terminal.note(&self.terminal.err.paint(Tone::Warn, "cancelling… (once more to stop at once)"));
                     cancel.cancel();
+                    let notice = self.terminal.err.paint(Tone::Warn, "cancelling… (once more to stop at once)");
+                    self.terminal.note_if_free(&notice);
                 }
             }
         }

@@ -52,6 +52,7 @@ struct Screen {
 struct Spinner {
     /// `None`: nobody watches.
     target: Option<fn() -> ProgressDrawTarget>,
+    color: bool,
     /// Since when, and what it says, while something is going on.
     going_on: Option<(Instant, String)>,
     bar: Option<ProgressBar>,
@@ -65,8 +66,8 @@ const DEFAULT_WIDTH: usize = 100;
 impl Terminal {
     pub(crate) fn of_process(color: ColorChoice) -> Self {
         let (out, err) = (Look::new(&io::stdout(), color), Look::new(&io::stderr(), color));
-        let spinner =
-            Spinner { target: err.live.then_some(ProgressDrawTarget::stderr as fn() -> _), ..Spinner::default() };
+        let target = err.live.then_some(ProgressDrawTarget::stderr as fn() -> _);
+        let spinner = Spinner { target, color: err.color, ..Spinner::default() };
         let screen =
             Screen { out: Box::new(io::stdout()), err: Box::new(io::stderr()), line_open: false, spinner };
         Self { out, err, screen: Arc::new(Mutex::new(screen)) }
@@ -120,7 +121,17 @@ impl Terminal {
 
     /// Writes a line to stderr. That nobody may read it is no reason to stop.
     pub(crate) fn note(&self, line: &str) {
-        let mut screen = self.screen();
+        self.note_on(&mut self.screen(), line);
+    }
+
+    /// As [`Terminal::note`], unless a write is under way that may block for ever.
+    pub(crate) fn note_if_free(&self, line: &str) {
+        if let Ok(mut screen) = self.screen.try_lock() {
+            self.note_on(&mut screen, line);
+        }
+    }
+
+    fn note_on(&self, screen: &mut Screen, line: &str) {
         screen.spinner.clear();
         if self.out.live && self.err.live && screen.line_open {
             let _ = screen.out.write_all(b"\n").and_then(|()| screen.out.flush());
@@ -168,9 +179,13 @@ impl Spinner {
     }
 
     fn show(&mut self) {
-        let (None, Some(target), Some((since, message))) = (&self.bar, self.target, &self.going_on) else { return };
+        let (None, Some(target), Some((since, message))) = (&self.bar, self.target, &self.going_on) else {
+            return;
+        };
         let bar = ProgressBar::with_draw_target(None, target()).with_elapsed(since.elapsed());
-        if let Ok(style) = ProgressStyle::with_template("{spinner:.cyan} {elapsed} {msg:.dim}") {
+        let template =
+            if self.color { "{spinner:.cyan} {elapsed} {msg:.dim}" } else { "{spinner} {elapsed} {msg}" };
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.set_message(message.clone());
@@ -250,7 +265,9 @@ pub(crate) fn harmless(text: &str) -> String {
         '\u{7f}' => Some('\u{2421}'),
         c if c.is_ascii_control() => char::from_u32(0x2400 + u32::from(c)),
         // Single-character escapes, and marks that reorder what is read.
-        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => Some(char::REPLACEMENT_CHARACTER),
+        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            Some(char::REPLACEMENT_CHARACTER)
+        }
         c => Some(c),
     };
     text.chars().filter_map(shown).collect()

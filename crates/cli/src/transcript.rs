@@ -206,7 +206,13 @@ impl Story {
         }
         let follows = label.is_some() && self.last_started.as_ref() == Some(&outcome.tool_call_id);
         let label = if follows { None } else { Some(label.unwrap_or_else(|| name.to_owned())) };
-        terminal.note(&tool_line::finished(name, outcome.status, label.as_deref(), &result.text(), terminal.err));
+        terminal.note(&tool_line::finished(
+            name,
+            outcome.status,
+            label.as_deref(),
+            &result.text(),
+            terminal.err,
+        ));
         // Whatever comes next, the line above it is no longer the call's.
         self.last_started = None;
         match self.running.last().map(|running| running.label.clone()) {
@@ -236,7 +242,8 @@ pub(crate) fn count(tokens: u64) -> String {
 
 /// `12 in, 3 out`, dimmed as all that is only for the record.
 pub(crate) fn tokens(terminal: &Terminal, usage: &UsageMetadata) -> Option<String> {
-    let cached = usage.input_token_details.as_ref().and_then(|details| details.cache_read).filter(|read| *read > 0);
+    let cached =
+        usage.input_token_details.as_ref().and_then(|details| details.cache_read).filter(|read| *read > 0);
     let cached = cached.map(|read| format!(", {} of them cached", count(read))).unwrap_or_default();
     (usage.total_tokens > 0).then(|| {
         let (input, output) = (count(usage.input_tokens), count(usage.output_tokens));

@@ -1,5 +1,6 @@
 //! The binary, run as a user runs it, against a scripted model that speaks real HTTP.
 
+#[cfg(test)]
 mod suite {
     mod bench;
     mod chat;

@@ -33,8 +33,9 @@ pub struct ModelEntry {
     pub api_key: Option<String>,
     #[serde(alias = "api_base", alias = "openai_api_base", alias = "anthropic_api_url")]
     pub base_url: Option<String>,
-    #[serde(alias = "max_completion_tokens", alias = "max_output_tokens", alias = "num_predict")]
+    #[serde(alias = "max_output_tokens", alias = "num_predict")]
     pub max_tokens: Option<u32>,
+    pub max_completion_tokens: Option<u32>,
     pub temperature: Option<f64>,
     #[serde(alias = "request_timeout", alias = "default_request_timeout")]
     pub timeout: Option<f64>,
@@ -93,7 +94,8 @@ pub struct ModelConfig {
     /// Without a slash at the end.
     pub base_url: String,
     pub api_key: Option<SecretString>,
-    pub headers: Vec<(String, String)>,
+    /// They may carry credentials.
+    pub headers: Vec<(String, SecretString)>,
     pub max_tokens: Option<u32>,
     pub max_tokens_key: MaxTokensKey,
     pub temperature: Option<f64>,
@@ -178,10 +180,15 @@ impl ModelConfig {
             }
         }
         crate::merge::deep(&mut extra_body, entry.extra_body.unwrap_or_default());
+        let max_tokens_key = match (entry.max_tokens_key, entry.max_completion_tokens) {
+            (Some(key), _) => key,
+            (None, Some(_)) => MaxTokensKey::MaxCompletionTokens,
+            (None, None) => preset.max_tokens_key(&entry.model),
+        };
         Ok(Self {
             provider: preset.name,
             dialect: preset.dialect,
-            max_tokens_key: entry.max_tokens_key.unwrap_or_else(|| preset.max_tokens_key(&entry.model)),
+            max_tokens_key,
             send_reasoning: entry.send_reasoning.unwrap_or(preset.send_reasoning),
             model: entry.model,
             display_name: entry.display_name,
@@ -189,7 +196,7 @@ impl ModelConfig {
             base_url,
             api_key,
             headers,
-            max_tokens: entry.max_tokens,
+            max_tokens: entry.max_completion_tokens.or(entry.max_tokens),
             temperature: entry.temperature,
             timeout,
             stream_chunk_timeout: stream_chunk_timeout.unwrap_or(DEFAULT_STREAM_CHUNK_TIMEOUT),
@@ -274,7 +281,7 @@ fn duration(name: &str, key: &str, seconds: Option<f64>) -> Result<Option<Durati
     }
 }
 
-fn headers(name: &str, given: Map<String, Value>) -> Result<Vec<(String, String)>, ModelConfigError> {
+fn headers(name: &str, given: Map<String, Value>) -> Result<Vec<(String, SecretString)>, ModelConfigError> {
     let invalid = |key: &str, why: &str| ModelConfigError::Invalid {
         name: name.to_owned(),
         message: format!("`default_headers`: `{key}` {why}"),
@@ -291,7 +298,7 @@ fn headers(name: &str, given: Map<String, Value>) -> Result<Vec<(String, String)
         {
             return Err(invalid(&key, "is not a valid HTTP header"));
         }
-        headers.push((key, text));
+        headers.push((key, text.into()));
     }
     Ok(headers)
 }

@@ -52,7 +52,8 @@ pricing: {currency: CNY, input_per_million: 1}
 
 #[test]
 fn the_key_never_shows() {
-    let given = json!({"name": "m", "use": "openai", "model": "gpt-5", "api_key": "sk-very-secret"});
+    let given = json!({"name": "m", "use": "openai", "model": "gpt-5", "api_key": "sk-very-secret",
+        "default_headers": {"x-token": "sk-very-secret"}});
     let shown = format!("{:?} {:?}", entry(given.clone()), resolve(given).unwrap());
     assert!(!shown.contains("sk-very-secret"), "{shown}");
 }
@@ -134,6 +135,9 @@ fn newer_openai_models_get_the_newer_word() {
     assert_eq!(word("openai", "o3"), MaxTokensKey::MaxCompletionTokens);
     assert_eq!(word("openai", "gpt-4.1"), MaxTokensKey::MaxTokens);
     assert_eq!(word("groq", "openai/gpt-oss-120b"), MaxTokensKey::MaxTokens);
+    let given = json!({"use": "ollama", "model": "m", "max_completion_tokens": 9});
+    let config = resolve(given).unwrap();
+    assert_eq!((config.max_tokens, config.max_tokens_key), (Some(9), MaxTokensKey::MaxCompletionTokens));
 }
 
 #[test]
@@ -151,7 +155,7 @@ fn the_catalogue_lists_every_key_that_is_read() {
     let fields =
         include_str!("config.rs").split("pub struct ModelEntry {").nth(1).unwrap().split('}').next().unwrap();
     for line in fields.lines().map(str::trim).filter(|line| line.starts_with("pub ")) {
-        let field = line["pub ".len()..].split(':').next().unwrap();
+        let field = line.strip_prefix("pub ").unwrap().split(':').next().unwrap();
         let key = match field {
             "provider" => "use",
             "other" => continue,

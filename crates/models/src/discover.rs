@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::config::{ModelConfig, ModelEntry};
 
@@ -28,39 +28,57 @@ struct Known {
     vision: bool,
     thinking: bool,
     effort: bool,
+    /// Thinking is switched by `thinking: {type: …}`.
+    switch: bool,
 }
 
 const KNOWN: &[Known] = &[
     Known {
         base_env: Some("ANTHROPIC_BASE_URL"),
         model_env: Some("ANTHROPIC_MODEL"),
-        ..known("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-4-5", 200_000, true, true, false)
+        vision: true,
+        thinking: true,
+        ..known("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-5-5", 1_000_000)
     },
     Known {
         base_env: Some("OPENAI_BASE_URL"),
         model_env: Some("OPENAI_MODEL"),
-        ..known("openai", "OPENAI_API_KEY", "gpt-5", 400_000, true, true, true)
+        vision: true,
+        thinking: true,
+        effort: true,
+        ..known("openai", "OPENAI_API_KEY", "gpt-5.6", 400_000)
     },
-    known("deepseek", "DEEPSEEK_API_KEY", "deepseek-chat", 128_000, false, false, false),
-    known("gemini", "GEMINI_API_KEY", "gemini-2.5-pro", 1_048_576, true, true, true),
-    known("openrouter", "OPENROUTER_API_KEY", "openrouter/auto", 128_000, true, false, false),
-    known("groq", "GROQ_API_KEY", "openai/gpt-oss-120b", 131_072, false, true, true),
-    known("mistral", "MISTRAL_API_KEY", "mistral-large-latest", 128_000, true, false, false),
-    known("xai", "XAI_API_KEY", "grok-4", 256_000, true, false, false),
-    known("moonshot", "MOONSHOT_API_KEY", "kimi-k2-thinking", 262_144, false, false, false),
+    Known {
+        thinking: true,
+        switch: true,
+        ..known("deepseek", "DEEPSEEK_API_KEY", "deepseek-v4-flash", 1_000_000)
+    },
+    Known {
+        vision: true,
+        thinking: true,
+        effort: true,
+        ..known("gemini", "GEMINI_API_KEY", "gemini-3.6-flash", 1_048_576)
+    },
+    Known { vision: true, ..known("openrouter", "OPENROUTER_API_KEY", "openrouter/auto", 128_000) },
+    Known { thinking: true, effort: true, ..known("groq", "GROQ_API_KEY", "openai/gpt-oss-120b", 131_072) },
+    Known { vision: true, ..known("mistral", "MISTRAL_API_KEY", "mistral-large-latest", 128_000) },
+    Known { vision: true, ..known("xai", "XAI_API_KEY", "grok-4.3", 1_000_000) },
+    Known { vision: true, ..known("moonshot", "MOONSHOT_API_KEY", "kimi-k2.6", 262_144) },
 ];
 
-#[expect(clippy::fn_params_excessive_bools, reason = "one row of the table above")]
-const fn known(
-    provider: &'static str,
-    key: &'static str,
-    model: &'static str,
-    context_window: u32,
-    vision: bool,
-    thinking: bool,
-    effort: bool,
-) -> Known {
-    Known { provider, key, model, base_env: None, model_env: None, context_window, vision, thinking, effort }
+const fn known(provider: &'static str, key: &'static str, model: &'static str, context_window: u32) -> Known {
+    Known {
+        provider,
+        key,
+        model,
+        base_env: None,
+        model_env: None,
+        context_window,
+        vision: false,
+        thinking: false,
+        effort: false,
+        switch: false,
+    }
 }
 
 /// The models that keys in the environment give, best first. `lookup` reads the environment.
@@ -83,6 +101,7 @@ pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<ModelConfig> {
             context_window: as_known.then_some(known.context_window),
             supports_vision: Some(known.vision),
             supports_thinking: Some(known.thinking),
+            thinking: known.switch.then(|| Map::from_iter([("type".to_owned(), "enabled".into())])),
             supports_reasoning_effort: Some(known.effort && as_known),
             ..ModelEntry::default()
         };

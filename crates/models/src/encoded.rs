@@ -4,6 +4,7 @@
 //! being reused, and an `Arc` with a `Weak` is never changed in place, so a hit is never stale.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Weak};
 
 /// A turn with a few images fits; a conversation of text never comes near.
@@ -13,7 +14,7 @@ const FIRST_SWEEP: usize = 1024;
 /// Encodings by the address of their source.
 #[derive(Debug)]
 pub(crate) struct Encodings<T: ?Sized, E> {
-    entries: HashMap<usize, Entry<T, E>>,
+    entries: HashMap<usize, Entry<T, E>, BuildHasherDefault<AddressHasher>>,
     bytes: usize,
     /// Dead entries are dropped when this many have gathered, so that a sweep costs nothing per turn.
     sweep_at: usize,
@@ -26,9 +27,28 @@ struct Entry<T: ?Sized, E> {
     size: usize,
 }
 
+/// Nobody outside chooses addresses, so a long conversation need not pay for a hash that resists attack.
+#[derive(Debug, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte)));
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        let mixed = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 impl<T: ?Sized, E> Default for Encodings<T, E> {
     fn default() -> Self {
-        Self { entries: HashMap::new(), bytes: 0, sweep_at: FIRST_SWEEP }
+        Self { entries: HashMap::default(), bytes: 0, sweep_at: FIRST_SWEEP }
     }
 }
 

@@ -5,6 +5,7 @@
 mod answer;
 mod failure;
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -36,7 +37,7 @@ pub fn client() -> Result<reqwest::Client, reqwest::Error> {
 }
 
 /// Where one model answers, and how long it may be silent.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Endpoint {
     pub(crate) model: String,
     pub(crate) provider: &'static str,
@@ -153,7 +154,7 @@ impl Endpoint {
         if connect {
             return ModelError::Unreachable {
                 model: self.model.clone(),
-                url: self.url.clone(),
+                url: shown(&self.url),
                 source: Box::new(source),
             };
         }
@@ -173,6 +174,15 @@ impl Endpoint {
     }
 }
 
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("model", &self.model)
+            .field("url", &shown(&self.url))
+            .finish_non_exhaustive()
+    }
+}
+
 /// The user's headers and the key.
 pub(crate) fn authorized(config: &ModelConfig, (name, before): (&'static str, &str)) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -183,11 +193,26 @@ pub(crate) fn authorized(config: &ModelConfig, (name, before): (&'static str, &s
         headers.insert(HeaderName::from_static(name), value);
     }
     for (name, value) in &config.headers {
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        if let (Ok(name), Ok(mut value)) =
+            (HeaderName::try_from(name), HeaderValue::try_from(value.expose_secret()))
+        {
+            value.set_sensitive(true);
             headers.insert(name, value);
         }
     }
     headers
+}
+
+/// An address without the password that it may hold.
+pub(crate) fn shown(url: &str) -> String {
+    let Ok(mut parsed) = reqwest::Url::parse(url) else { return url.to_owned() };
+    if parsed.password().is_none() && parsed.username().is_empty() {
+        return url.to_owned();
+    }
+    // Only addresses without a host cannot be changed; those hold no password either.
+    let _ = parsed.set_password(None);
+    let _ = parsed.set_username("");
+    parsed.into()
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

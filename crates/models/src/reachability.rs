@@ -51,7 +51,9 @@ pub async fn check(config: &ModelConfig, http: &reqwest::Client) -> Reachability
         Ok::<_, reqwest::Error>((response.status().as_u16(), response.bytes().await?))
     };
     match answered.await {
-        Err(error) => Reachability::Unreachable { url, reason: http::chain(&error.without_url()) },
+        Err(error) => {
+            Reachability::Unreachable { url: http::shown(&url), reason: http::chain(&error.without_url()) }
+        }
         Ok((status @ (401 | 403), _)) => Reachability::Unauthorized { status },
         Ok((status @ 200..300, body)) => {
             let list: Value = serde_json::from_slice(&body).unwrap_or_default();

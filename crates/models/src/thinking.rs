@@ -49,7 +49,7 @@ impl Thinking {
     }
 }
 
-fn word(effort: Effort) -> &'static str {
+pub(crate) fn word(effort: Effort) -> &'static str {
     match effort {
         Effort::Low => "low",
         Effort::Medium => "medium",

@@ -102,6 +102,11 @@ async fn reasoning_becomes_a_budget_under_the_limit() {
         (json!({"max_tokens": 1000}), Effort::High, json!(null)),
         (json!({"supports_thinking": false}), Effort::High, json!(null)),
         (json!({"thinking": {"type": "adaptive"}}), Effort::High, json!({"type": "adaptive"})),
+        (
+            json!({"model": "claude-opus-4-8"}),
+            Effort::Low,
+            json!({"type": "adaptive", "display": "summarized"}),
+        ),
     ];
     for (more, effort, want) in cases {
         let mut all =
@@ -114,6 +119,8 @@ async fn reasoning_becomes_a_budget_under_the_limit() {
         assert_eq!(body["thinking"], want, "{more}");
         assert_eq!(body["temperature"].is_null(), !want.is_null(), "a thinking model takes no temperature");
         assert!(body["reasoning_effort"].is_null());
+        let newer = body["model"] == "claude-opus-4-8";
+        assert_eq!(body["output_config"], if newer { json!({"effort": "low"}) } else { json!(null) });
     }
 }
 

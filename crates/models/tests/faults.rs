@@ -118,7 +118,7 @@ async fn silence_is_noticed_before_and_inside_an_answer() {
 #[tokio::test]
 async fn silence_after_the_last_word_is_the_end() {
     let server = ModelServer::start().await;
-    let quick = config(&server, Dialect::OpenAi, json!({"stream_chunk_timeout": 0.05}));
+    let quick = config(&server, Dialect::OpenAi, json!({"stream_chunk_timeout": 2}));
     let model = hart_models::build(&quick, &http());
     // Role, text, finish reason; then neither usage nor the end marker.
     server.push(Turn::new().text("all").hang_after(3));
@@ -186,4 +186,18 @@ async fn a_server_that_is_not_there_is_unreachable() {
         assert!(error.to_string().contains(&format!("at http://127.0.0.1:{port}/v1/")), "{error}");
         assert!(matches!(error, ModelError::Unreachable { .. }));
     }
+}
+
+#[tokio::test]
+async fn a_password_in_an_address_is_not_shown() {
+    let server = ModelServer::start().await;
+    let mut config = config(&server, Dialect::OpenAi, json!({}));
+    config.base_url = "http://ada:hunter22@127.0.0.1:9/v1".to_owned();
+    let model = hart_models::OpenAi::new(&config, &http());
+    let error = fails(&model, human("hi")).await;
+    let shown = format!("{error} {error:?} {model:?}");
+    assert!(
+        shown.contains("http://127.0.0.1:9/v1/chat/completions") && !shown.contains("hunter22"),
+        "{shown}"
+    );
 }

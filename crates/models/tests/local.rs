@@ -48,7 +48,7 @@ async fn only_a_model_list_counts_and_embedders_are_passed_over() {
     let empty = pretend(&mut tasks, answer("200 OK", "{\"data\":[]}")).await;
     let ports =
         [("vllm", page), ("lmstudio", refusing), ("llamacpp", silent), ("vllm", empty), ("ollama", good)];
-    let found = probe_ports(&http(), &ports, Duration::from_secs(1)).await;
+    let found = probe_ports(&http(), &ports, Duration::from_secs(3)).await;
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].provider, found[0].model.as_str()), ("ollama", "qwen3:8b"));
     assert_eq!(found[0].base_url, format!("http://127.0.0.1:{good}/v1"));

@@ -142,3 +142,40 @@ async fn several_system_messages_become_one() {
     assert_eq!(sent.messages().len(), 2);
     assert_eq!(sent.messages()[0], json!({"role": "system", "content": "A\n\nB"}));
 }
+
+#[tokio::test]
+async fn newer_openai_models_do_not_reason_where_there_are_tools() {
+    let server = ModelServer::start().await;
+    let more = json!({"use": "openai", "model": "gpt-5.6", "supports_reasoning_effort": true});
+    let model = hart_models::build(&config(&server, Dialect::OpenAi, more), &http());
+    for (tools, want) in [(false, "high"), (true, "none")] {
+        server.push(Turn::new().text("ok"));
+        let mut asked = thinking(human("hi"), Reasoning::On(Effort::High));
+        if tools {
+            asked.tools = [crate::support::tool("ls")].into();
+        }
+        ask(&*model, asked).await;
+        assert_eq!(server.last_request().body["reasoning_effort"], want);
+    }
+}
+
+#[tokio::test]
+async fn what_a_provider_signed_goes_back_to_it_and_to_no_other() {
+    let server = ModelServer::start().await;
+    let call = json!({"index": 0, "id": "c1", "function": {"name": "ls", "arguments": "{}"},
+        "extra_content": {"google": {"thought_signature": "c2ln"}}});
+    let delta =
+        json!({"tool_calls": [call], "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]});
+    let chunk = json!({"choices": [{"delta": delta, "finish_reason": "tool_calls"}]});
+    server.push(Turn::raw_sse(format!("data: {chunk}\n\ndata: [DONE]\n\n")));
+    let answer = ask(&*model(&server, Dialect::OpenAi), human("hi")).await;
+    for (provider, signed) in [("openai-compatible", true), ("openai", false)] {
+        let model = hart_models::build(&config(&server, Dialect::OpenAi, json!({"use": provider})), &http());
+        server.push(Turn::new().text("ok"));
+        let result = Message::tool(&ToolCallId::from("c1"), "ls", ToolStatus::Success, "x");
+        ask(&*model, request([Message::human("hi"), answer.clone(), result])).await;
+        let sent = server.last_request().messages()[1].clone();
+        assert_eq!(sent["tool_calls"][0]["extra_content"]["google"]["thought_signature"] == "c2ln", signed);
+        assert_eq!(sent["reasoning_details"][0]["data"] == "x", signed);
+    }
+}

@@ -7,5 +7,6 @@
     reason = "a test fails by panicking"
 )]
 
+mod fuzz;
 mod golden;
 mod leniency;

@@ -13,8 +13,8 @@ use hart_app::{Mode, ModelChoice, RunError, RunReport, Task};
 use hart_types::ThreadId;
 
 use crate::args::GlobalArgs;
-use crate::commands::run::{ChoiceArgs, follow, hand_over, introduce};
 use crate::commands::models;
+use crate::commands::run::{ChoiceArgs, follow, hand_over, introduce};
 use crate::failure::{Exit, Failure};
 use crate::prompt;
 use crate::session::Session;
@@ -28,8 +28,9 @@ Examples:
   hart chat --thread 0199a0…                  go on where you left off
   printf 'My name is Ada.\\nWhat is my name?\\n' | hart chat
 
-Type /help inside for the commands. A line that ends in \\ goes on in the next one.
-Without a terminal every line of stdin is a prompt; if there is none, the first demo task is played.";
+Type /help inside for the commands. A line that ends in \\ goes on in the next.
+Without a terminal every line of stdin is a prompt; if there is none and no model
+is connected, the first demo task is played.";
 
 /// Talk to the agent.
 #[derive(Debug, clap::Args)]
@@ -91,22 +92,34 @@ impl Chat<'_> {
                 terminal.line(&format!("new thread {}", self.thread))?;
             }
             Ok(Slash::Thread(None)) => {
-                terminal.line(&format!("{}\n{}", self.thread, self.session.app.thread_dir(&self.thread).display()))?;
+                terminal.line(&format!(
+                    "{}\n{}",
+                    self.thread,
+                    self.session.app.thread_dir(&self.thread).display()
+                ))?;
             }
             Ok(Slash::Thread(Some(id))) => {
                 self.new_thread();
                 self.thread = ThreadId::from(id);
                 let known = self.session.app.has_thread(&self.thread);
-                terminal.line(&format!("{} thread {}", if known { "back in" } else { "new" }, self.thread))?;
+                terminal.line(&format!(
+                    "{} thread {}",
+                    if known { "back in" } else { "new" },
+                    self.thread
+                ))?;
             }
-            Ok(Slash::Model(None)) => models::print(&self.session.block_on(self.session.app.models())?, terminal)?,
-            Ok(Slash::Model(Some(name))) => match self.session.block_on(self.session.choose_model(Some(&name)))? {
-                Ok(model) => {
-                    self.model = model;
-                    introduce(terminal, &self.model);
+            Ok(Slash::Model(None)) => {
+                models::print(&self.session.block_on(self.session.app.models())?, terminal)?
+            }
+            Ok(Slash::Model(Some(name))) => {
+                match self.session.block_on(self.session.choose_model(Some(&name)))? {
+                    Ok(model) => {
+                        self.model = model;
+                        introduce(terminal, &self.model);
+                    }
+                    Err(failure) => return Ok(Said::Next(failure.report(terminal))),
                 }
-                Err(failure) => return Ok(Said::Next(failure.report(terminal))),
-            },
+            }
             Ok(Slash::Mode(None)) => {
                 let all = Mode::ALL.map(Mode::name).join(", ");
                 terminal.line(&format!("{} (there is: {all})", self.mode))?;
@@ -184,7 +197,10 @@ impl Chat<'_> {
         let files = files.unwrap_or_default();
         if files.is_empty() {
             let dir = self.session.app.thread_dir(&self.thread);
-            terminal.line(&format!("no files were handed over here yet; the thread's folder is {}", dir.display()))?;
+            terminal.line(&format!(
+                "no files were handed over here yet; the thread's folder is {}",
+                dir.display()
+            ))?;
         }
         for file in files {
             terminal.line(&file.host_path.display().to_string())?;

@@ -21,7 +21,8 @@ Examples:
   hart config explain              every setting, its value, and who set it
   hart config explain sandbox      one of them
 
-The file is ./config.yaml, or what --config or HART_CONFIG names. hart works without one.";
+The file is ./config.yaml, or what --config or HART_CONFIG names.
+hart works without one.";
 
 /// Write, check or explain the configuration.
 #[derive(Debug, clap::Args)]
@@ -58,7 +59,12 @@ pub(crate) fn run(args: ConfigArgs, global: &GlobalArgs, terminal: &Terminal) ->
     }
 }
 
-fn init(dir: Option<PathBuf>, force: bool, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+fn init(
+    dir: Option<PathBuf>,
+    force: bool,
+    global: &GlobalArgs,
+    terminal: &Terminal,
+) -> Result<Exit, Failure> {
     if global.config.is_some() {
         return Err(Failure::usage("`config init` writes a file called config.yaml")
             .help("leave out --config; name the folder instead: hart config init FOLDER"));
@@ -70,9 +76,14 @@ fn init(dir: Option<PathBuf>, force: bool, global: &GlobalArgs, terminal: &Termi
     let path = config::init(&dir).map_err(|error| {
         let exists = dir.join("config.yaml").exists();
         let failure = Failure::new(Exit::Usage, error.into());
-        if exists { failure.help("--force replaces it and keeps the old one as config.yaml.bak") } else { failure }
+        if exists {
+            failure.help("--force replaces it and keeps the old one as config.yaml.bak")
+        } else {
+            failure
+        }
     })?;
-    terminal.line(&format!("{} is written. Open it, choose a model, then try `hart doctor`.", path.display()))?;
+    terminal
+        .line(&format!("{} is written. Open it, choose a model, then try `hart doctor`.", path.display()))?;
     Ok(Exit::Done)
 }
 

@@ -25,7 +25,7 @@ Examples:
   hart run --json \"Say hello\" | jq -c .event
 
 The answer goes to stdout as it is written, everything else to stderr.
-Exit codes: 0 done, 1 the run failed, 2 wrong usage or configuration, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.";
 
 /// Do one task and print the answer.
 #[derive(Debug, clap::Args)]
@@ -141,7 +141,11 @@ pub(crate) fn hand_over(session: &Session, task: &Task, told: &Told, report: &Ru
     let terminal = &session.terminal;
     for artifact in session.app.artifacts(&task.thread, report) {
         if told.presented.contains(&artifact.path) {
-            terminal.note(&format!("{} {}", terminal.err.paint(Tone::Good, "file:"), artifact.host_path.display()));
+            terminal.note(&format!(
+                "{} {}",
+                terminal.err.paint(Tone::Good, "file:"),
+                artifact.host_path.display()
+            ));
         }
     }
 }
@@ -149,7 +153,11 @@ pub(crate) fn hand_over(session: &Session, task: &Task, told: &Told, report: &Ru
 /// Says which model works and why; of the demo, that it is one.
 pub(crate) fn introduce(terminal: &Terminal, model: &ModelChoice) {
     if model.is_demo() {
-        terminal.note(&terminal.err.paint(Tone::Warn, "No model is connected: this is a recording, played with the real tools."));
+        terminal.note(
+            &terminal
+                .err
+                .paint(Tone::Warn, "No model is connected: this is a recording, played with the real tools."),
+        );
         terminal.note(CONNECT);
     } else {
         let ModelChoice { name, reason, .. } = model;
@@ -173,7 +181,8 @@ fn prompt(words: &[String]) -> Result<String, Failure> {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes)?;
         let piped = String::from_utf8(bytes).map_err(|_| {
-            Failure::usage("stdin is not UTF-8 text").help("put the file into a folder and name it in the task")
+            Failure::usage("stdin is not UTF-8 text")
+                .help("put the file into a folder and name it in the task")
         })?;
         if !text.is_empty() {
             text.push_str("\n\n");
@@ -181,7 +190,9 @@ fn prompt(words: &[String]) -> Result<String, Failure> {
         text.push_str(&piped);
     }
     if text.trim().is_empty() {
-        return Err(Failure::usage("there is no task").help("write it behind the command: hart run \"what to do\""));
+        return Err(
+            Failure::usage("there is no task").help("write it behind the command: hart run \"what to do\"")
+        );
     }
     Ok(text)
 }

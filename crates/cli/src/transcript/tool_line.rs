@@ -9,7 +9,17 @@ use crate::terminal::{Look, Tone, cut};
 
 /// The argument that says most about a call, the most telling first.
 const TELLING: [&str; 11] = [
-    "command", "path", "file_path", "filepaths", "pattern", "query", "url", "prompt", "question", "name", "id",
+    "command",
+    "path",
+    "file_path",
+    "filepaths",
+    "pattern",
+    "query",
+    "url",
+    "prompt",
+    "question",
+    "name",
+    "id",
 ];
 
 /// `● bash  count the lines  wc -l *.md`
@@ -17,7 +27,8 @@ pub(super) fn started(call: &ToolCall, look: Look) -> String {
     let room = look.width.saturating_sub(call.name.chars().count() + 6);
     let description = cut(description(call), room);
     let argument = cut(&telling_argument(call), room.saturating_sub(description.chars().count() + 2));
-    let mut line = format!("{} {}", look.paint(Tone::Accent, "●"), look.paint(Tone::Strong, cut(&call.name, 64)));
+    let mut line =
+        format!("{} {}", look.paint(Tone::Accent, "●"), look.paint(Tone::Strong, cut(&call.name, 64)));
     if !description.is_empty() {
         line.push_str("  ");
         line.push_str(&description);
@@ -38,7 +49,13 @@ pub(super) fn label(call: &ToolCall) -> String {
 }
 
 /// `  ✓ 12 files`, with the call's name before it when other lines came between.
-pub(super) fn finished(name: &str, status: ToolStatus, label: Option<&str>, text: &str, look: Look) -> String {
+pub(super) fn finished(
+    name: &str,
+    status: ToolStatus,
+    label: Option<&str>,
+    text: &str,
+    look: Look,
+) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let exit = lines.last().filter(|line| name == "bash" && line.starts_with("Exit Code: "));
     let mark = match (status, exit) {
@@ -78,7 +95,8 @@ fn telling_argument(call: &ToolCall) -> String {
     match named.or_else(first) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(items)) => {
-            let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+            let texts =
+                items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
             texts.collect::<Vec<_>>().join(", ")
         }
         Some(value) => value.to_string(),

@@ -34,9 +34,9 @@ impl Bench {
             Dialect::OpenAi => {
                 hart.env("OPENAI_API_KEY", "sk-test").env("OPENAI_BASE_URL", self.server.openai_base())
             }
-            Dialect::Anthropic => {
-                hart.env("ANTHROPIC_API_KEY", "sk-test").env("ANTHROPIC_BASE_URL", self.server.anthropic_base())
-            }
+            Dialect::Anthropic => hart
+                .env("ANTHROPIC_API_KEY", "sk-test")
+                .env("ANTHROPIC_BASE_URL", self.server.anthropic_base()),
         }
     }
 

@@ -25,9 +25,12 @@ fn lines_can_be_held_together() {
 #[test]
 fn commands_are_obeyed_and_not_sent() {
     let bench = Bench::with([Turn::new().text("one"), Turn::new().text("two")]);
-    let lines = "/help\n/mode ultra\n/mode\n/nonsense\n/thread\n/model\n/files\nfirst\n/new\nsecond\n/quit\nnever\n";
+    let lines =
+        "/help\n/mode ultra\n/mode\n/nonsense\n/thread\n/model\n/files\nfirst\n/new\nsecond\n/quit\nnever\n";
     let ran = bench.hart().args(["chat", "--thread", "t1"]).stdin(lines).run().success();
-    for part in ["/quit", "mode ultra", "ultra (there is", "t1", "demo", "no files", "one", "new thread", "two"] {
+    for part in
+        ["/quit", "mode ultra", "ultra (there is", "t1", "demo", "no files", "one", "new thread", "two"]
+    {
         assert!(ran.stdout.contains(part), "{part} in {}", ran.stdout);
     }
     assert!(ran.stderr.contains("no command /nonsense"), "{}", ran.stderr);

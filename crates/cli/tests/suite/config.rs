@@ -48,7 +48,11 @@ fn explain_says_who_set_what_and_keeps_secrets() {
     let config = "log_level: debug\nmodels:\n  - {name: a, use: openai, model: m, api_key: $MY_KEY}\n";
     fs::write(dir.path().join("config.yaml"), config).unwrap();
     let hart = |args: &[&str]| {
-        offline(dir.path()).env("MY_KEY", "sk-very-secret").args(["config", "explain"]).args(args.iter().copied()).run()
+        offline(dir.path())
+            .env("MY_KEY", "sk-very-secret")
+            .args(["config", "explain"])
+            .args(args.iter().copied())
+            .run()
     };
     let one = hart(&["log_level"]).success();
     assert!(one.stdout.contains("debug") && one.stdout.contains("config.yaml:1"), "{}", one.stdout);

@@ -1,8 +1,11 @@
 //! What goes wrong: a clear message, the right exit code, nothing lost.
 
+use std::process::Stdio;
+use std::thread;
 use std::time::Duration;
 
 use hart_testkit::{ModelServer, Turn};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::bench::{BOTH, Bench, frames, offline, thread_of};
@@ -15,7 +18,11 @@ fn a_refused_key_fails_the_run_and_keeps_the_thread() {
         bench.server.push(Turn::new().text("back again"));
         let ran = bench.run("remember this");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-        assert!(ran.stderr.contains("error: ") && ran.stderr.contains("refused the API key (401)"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("error: ") && ran.stderr.contains("refused the API key (401)"),
+            "{}",
+            ran.stderr
+        );
         assert!(!ran.stderr.contains("sk-test"), "{}", ran.stderr);
         bench.hart().args(["run", "--thread", &thread_of(&ran), "go on"]).run().success().stdout.clear();
         assert!(bench.server.last_request().texts_of("user").concat().contains("remember this"));
@@ -90,12 +97,42 @@ fn ctrl_c_ends_a_hanging_model_cleanly() {
 
 #[test]
 fn ctrl_c_ends_a_running_command() {
-    let bench = Bench::with([Turn::new().tool_call("c1", "bash", json!({"command": "echo started; sleep 1000"}))]);
+    let bench =
+        Bench::with([Turn::new().tool_call("c1", "bash", json!({"command": "echo started; sleep 1000"}))]);
     let running = bench.hart().args(["run", "--json", "sleep"]).spawn();
     running.wait_for_stdout("tool_progress");
     running.terminate();
     let ran = running.wait();
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the process under test is hart itself")]
+fn ctrl_c_is_heard_while_nobody_takes_the_answer() {
+    let bench = Bench::with([Turn::new().text("x".repeat(1 << 20)).hang_after(2)]);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_hart"))
+        .args(["run", "talk"])
+        .current_dir(bench.dir.path())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HART_HOME", bench.dir.path().join(".hart"))
+        .env("OPENAI_API_KEY", "sk-test")
+        .env("OPENAI_BASE_URL", bench.server.openai_base())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    block_on(bench.server.wait_for_requests(1));
+    // The pipe is full by then, or the first signal ends the run cleanly: both are right.
+    let status = loop {
+        thread::sleep(Duration::from_millis(300));
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None => kill_process(Pid::from_child(&child), Signal::INT).unwrap(),
+        }
+    };
+    assert_eq!(status.code(), Some(130));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! `hart run`: the answer, the tools, the events.
 
 use std::fs;
+use std::time::Duration;
 
 use hart_testkit::binary::Hart;
 use hart_testkit::{Dialect, Turn};
 use serde_json::json;
-use std::time::Duration;
 
 use super::bench::{BOTH, Bench, frames, thread_of};
 
@@ -51,7 +51,10 @@ fn parallel_calls_all_run_and_are_answered_in_one_request() {
         assert_eq!(ran.stdout, "Both done.\n");
         let request = bench.server.last_request();
         let results = request.tool_results();
-        assert_eq!(results.iter().map(|result| result.content.trim()).collect::<Vec<_>>(), ["result-1", "result-2"]);
+        assert_eq!(
+            results.iter().map(|result| result.content.trim()).collect::<Vec<_>>(),
+            ["result-1", "result-2"]
+        );
     }
 }
 
@@ -71,8 +74,16 @@ fn broken_tool_arguments_are_answered_not_fatal() {
 #[test]
 fn files_that_are_handed_over_are_named_by_where_they_are() {
     let bench = Bench::with([
-        Turn::new().tool_call("c1", "write_file", json!({"path": "/mnt/user-data/outputs/poem.txt", "content": "roses"})),
-        Turn::new().tool_call("c2", "present_files", json!({"filepaths": ["/mnt/user-data/outputs/poem.txt"]})),
+        Turn::new().tool_call(
+            "c1",
+            "write_file",
+            json!({"path": "/mnt/user-data/outputs/poem.txt", "content": "roses"}),
+        ),
+        Turn::new().tool_call(
+            "c2",
+            "present_files",
+            json!({"filepaths": ["/mnt/user-data/outputs/poem.txt"]}),
+        ),
         Turn::new().text("Here it is."),
     ]);
     let ran = bench.run("write a poem").success();
@@ -107,7 +118,10 @@ fn a_thread_may_be_given_a_name() {
 #[test]
 fn a_question_ends_the_run_and_the_answer_continues_it() {
     let question = json!({"question": "Which colour?", "options": ["red", "blue"]});
-    let bench = Bench::with([Turn::new().tool_call("c1", "ask_clarification", question), Turn::new().text("Blue it is.")]);
+    let bench = Bench::with([
+        Turn::new().tool_call("c1", "ask_clarification", question),
+        Turn::new().text("Blue it is."),
+    ]);
     let asked = bench.run("paint it").success();
     assert!(asked.stdout.contains("Which colour?") && asked.stdout.contains("blue"), "{}", asked.stdout);
     assert!(asked.stderr.contains("to answer: hart run --thread"), "{}", asked.stderr);
@@ -152,7 +166,7 @@ fn json_is_one_event_a_line_from_metadata_to_end() {
 }
 
 #[test]
-fn a_mode_is_passed_on() {
+fn a_mode_is_one_of_four() {
     let bench = Bench::with([Turn::new().text("ok")]);
     bench.hart().args(["run", "--mode", "flash", "hi"]).run().success().stdout.clear();
     let wrong = bench.hart().args(["run", "--mode", "warp", "hi"]).run();

@@ -37,8 +37,9 @@ pub const ENTRY_KEYS: &[KeyDoc] = &[
     ),
     also(
         key("max_tokens", "the provider's default; 8192 for Anthropic", "The longest answer, in tokens."),
-        &["max_completion_tokens", "max_output_tokens", "num_predict"],
+        &["max_output_tokens", "num_predict"],
     ),
+    key("max_completion_tokens", "none", "The same, sent under this name."),
     key("temperature", "the provider's default", "How much chance plays in an answer."),
     also(
         key("timeout", "`stream_chunk_timeout`", "Seconds to wait for an answer to begin."),

@@ -45,7 +45,7 @@ impl Preset {
 
     /// OpenAI's reasoning models refuse the old word; its imitators may not know the new one.
     pub(super) fn max_tokens_key(&self, model: &str) -> MaxTokensKey {
-        let newer = ["o1", "o3", "o4", "gpt-5"].iter().any(|prefix| model.starts_with(prefix));
+        let newer = ["o1", "o3", "o4", "gpt-5", "gpt-6"].iter().any(|prefix| model.starts_with(prefix));
         if self.name == "openai" && newer {
             MaxTokensKey::MaxCompletionTokens
         } else {

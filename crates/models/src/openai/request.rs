@@ -18,11 +18,13 @@ use crate::thinking::Thinking;
 /// What of the configuration shapes a request.
 #[derive(Debug)]
 pub(super) struct Settings {
+    provider: &'static str,
     model: String,
     max_tokens: Option<u32>,
     max_tokens_key: &'static str,
     temperature: Option<f64>,
     include_usage: bool,
+    no_reasoning_with_tools: bool,
     send_reasoning: bool,
     thinking: Thinking,
     extra_body: Map<String, Value>,
@@ -31,6 +33,7 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn new(config: &ModelConfig) -> Self {
         Self {
+            provider: config.provider,
             model: config.model.clone(),
             max_tokens: config.max_tokens,
             max_tokens_key: match config.max_tokens_key {
@@ -40,6 +43,7 @@ impl Settings {
             temperature: config.temperature,
             // Mistral counts without being asked, and refuses to be asked.
             include_usage: config.provider != "mistral",
+            no_reasoning_with_tools: config.provider == "openai" && is_newer_gpt(&config.model),
             send_reasoning: config.send_reasoning,
             thinking: Thinking::new(config),
             extra_body: config.extra_body.clone(),
@@ -67,6 +71,15 @@ impl Settings {
     }
 }
 
+/// From 5.4 on, OpenAI's own models refuse tools in this API unless told not to reason, even when nobody asked for it.
+fn is_newer_gpt(model: &str) -> bool {
+    let Some(version) = model.strip_prefix("gpt-") else { return false };
+    let mut numbers = version.split(['.', '-']).map(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().flatten().unwrap_or(0), numbers.next().flatten().unwrap_or(0));
+    // 4o and 4.1 are older; a date such as 2025 in second place is no version.
+    version.0 >= 6 || (version.0 == 5 && (4..100).contains(&version.1))
+}
+
 /// 0.7, not the 0.699999988 that widening the number gives.
 pub(crate) fn decimal(number: f32) -> Option<f64> {
     number.to_string().parse().ok()
@@ -78,6 +91,8 @@ pub(super) struct Encoder {
     messages: Encodings<Message, Encoded>,
     tools: Encodings<ToolSpec, Bytes>,
     system: Encodings<str, Bytes>,
+    /// The next body is likely a little longer than this.
+    last_length: usize,
 }
 
 /// One message of ours in the provider's words.
@@ -102,7 +117,8 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     let more_tools = parameters.shift_remove("tools");
     let model = parameters.shift_remove("model").unwrap_or_else(|| Value::from(settings.model.as_str()));
 
-    let mut out = b"{\"model\":".to_vec();
+    let mut out = Vec::with_capacity(encoder.last_length + 4096);
+    out.extend_from_slice(b"{\"model\":");
     write_json(&mut out, &model);
     out.extend_from_slice(b",\"messages\":[");
     write_joined(&mut out, conversation(settings, encoder, request));
@@ -116,6 +132,9 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
         out.extend_from_slice(b",\"tools\":[");
         write_joined(&mut out, &tools);
         out.push(b']');
+        if settings.no_reasoning_with_tools {
+            parameters.insert("reasoning_effort".to_owned(), "none".into());
+        }
         if let Some(choice) = tool_choice(&request.settings.tool_choice) {
             parameters.entry("tool_choice").or_insert(choice);
         }
@@ -127,6 +146,7 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
         write_json(&mut out, value);
     }
     out.push(b'}');
+    encoder.last_length = out.len();
     out
 }
 
@@ -261,18 +281,22 @@ fn assistant<'a>(settings: &Settings, message: &'a Message, ai: &Ai) -> Wire<'a>
         });
         wire.reasoning_content = Some(reasoning.collect::<String>()).filter(|text| !text.is_empty());
     }
-    wire.reasoning_details = blocks.iter().find_map(|block| match block {
-        Block::Object(map) => map.get("reasoning_details"),
-        Block::Bare(_) => None,
-    });
-    wire.tool_calls = tool_calls(ai);
+    // What a provider signed goes back to that provider; another one would refuse the field.
+    let own = message.response_metadata.get("model_provider").is_some_and(|name| name == settings.provider);
+    if own {
+        wire.reasoning_details = blocks.iter().find_map(|block| match block {
+            Block::Object(map) => map.get("reasoning_details"),
+            Block::Bare(_) => None,
+        });
+    }
+    wire.tool_calls = tool_calls(ai, own);
     if !wire.tool_calls.is_empty() && message.content.text().is_empty() {
         wire.content = None;
     }
     wire
 }
 
-fn tool_calls(ai: &Ai) -> Vec<Value> {
+fn tool_calls(ai: &Ai, own: bool) -> Vec<Value> {
     let call = |position: usize, id: Option<&str>, name: &str, arguments: String| {
         let id = id.map_or_else(|| format!("call_{position}"), str::to_owned);
         // A nameless call would be refused each time the conversation is sent.
@@ -285,7 +309,9 @@ fn tool_calls(ai: &Ai) -> Vec<Value> {
         let arguments = Value::Object(valid.args.clone()).to_string();
         let mut value = call(calls.len(), id(&valid.id).as_deref(), &valid.name, arguments);
         // Gemini signs its calls and wants the signature back.
-        if let (Some(signed), Some(map)) = (valid.extra.get("extra_content"), value.as_object_mut()) {
+        if let (true, Some(signed), Some(map)) =
+            (own, valid.extra.get("extra_content"), value.as_object_mut())
+        {
             map.insert("extra_content".to_owned(), signed.clone());
         }
         calls.push(value);
@@ -347,4 +373,26 @@ fn image_part(block: &Block) -> Option<Value> {
         image.insert("detail".to_owned(), detail.clone());
     }
     Some(json!({"type": "image_url", "image_url": image}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_models_that_must_not_reason_with_tools() {
+        for model in ["gpt-5.4", "gpt-5.6-terra", "gpt-5.5-pro", "gpt-6", "gpt-6.1-sol"] {
+            assert!(is_newer_gpt(model), "{model}");
+        }
+        for model in
+            ["gpt-5", "gpt-5-mini", "gpt-5-2025-08-07", "gpt-5.1", "gpt-4.1", "gpt-4o", "gpt-oss-120b", "o3"]
+        {
+            assert!(!is_newer_gpt(model), "{model}");
+        }
+    }
+
+    #[test]
+    fn decimals_stay_as_written() {
+        assert_eq!(decimal(0.7), Some(0.7));
+    }
 }

@@ -33,7 +33,7 @@ pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
             Ok(input) => input,
             // Ctrl-C clears the line, Ctrl-D leaves.
             Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => continue,
-            Err(ReadlineError::Eof) => return Ok(Exit::Done),
+            Err(ReadlineError::Eof) => return Ok(farewell(chat)),
             Err(error) => return Err(Failure::failed(error)),
         };
         if input.trim().is_empty() {
@@ -41,9 +41,16 @@ pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
         }
         remember(&mut editor, &input, &history);
         if chat.hear(&input)? == Said::Quit {
-            return Ok(Exit::Done);
+            return Ok(farewell(chat));
         }
     }
+}
+
+fn farewell(chat: &Chat<'_>) -> Exit {
+    if chat.last.is_some() {
+        chat.session.terminal.note(&format!("to go on: hart chat --thread {}", chat.thread));
+    }
+    Exit::Done
 }
 
 type LineEditor = Editor<Manners, FileHistory>;
@@ -100,7 +107,11 @@ impl Hinter for Manners {
 
 impl Validator for Manners {
     fn validate(&self, cx: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(if prompt::is_open(cx.input()) { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+        Ok(if prompt::is_open(cx.input()) {
+            ValidationResult::Incomplete
+        } else {
+            ValidationResult::Valid(None)
+        })
     }
 }
 
@@ -109,7 +120,8 @@ impl Completer for Manners {
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let typed = line.get(..at).unwrap_or(line);
-        let candidates = Slash::NAMES.into_iter().filter(|name| typed.starts_with('/') && name.starts_with(typed));
+        let candidates =
+            Slash::NAMES.into_iter().filter(|name| typed.starts_with('/') && name.starts_with(typed));
         Ok((0, candidates.map(str::to_owned).collect()))
     }
 }

@@ -15,9 +15,11 @@ use crate::prompt;
 
 pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
     let mut lines = read_lines();
+    // One for the whole conversation: it also hears what comes between two prompts or at the very end of a run.
+    let mut interrupts = chat.session.block_on(async { Interrupts::listen() })??;
     let mut worst = Exit::Done;
     let mut heard = false;
-    while let Some(input) = next_input(chat, &mut lines)? {
+    while let Some(input) = next_input(chat, &mut lines, &mut interrupts)? {
         let Input::Text(input) = input else { return Ok(Exit::Interrupted) };
         heard |= !input.trim().is_empty();
         match chat.hear(&input)? {
@@ -41,7 +43,9 @@ fn nothing_said(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
             Said::Quit => Ok(Exit::Done),
         },
         _ => {
-            chat.session.terminal.note("Nothing was said. Run `hart chat` in a terminal, or `hart run \"a task\"`.");
+            chat.session
+                .terminal
+                .note("Nothing was said. Run `hart chat` in a terminal, or `hart run \"a task\"`.");
             Ok(Exit::Done)
         }
     }
@@ -53,14 +57,18 @@ enum Input {
 }
 
 /// The next prompt: a line, and those it goes on in.
-fn next_input(chat: &Chat<'_>, lines: &mut mpsc::Receiver<io::Result<String>>) -> Result<Option<Input>, Failure> {
+fn next_input(
+    chat: &Chat<'_>,
+    lines: &mut mpsc::Receiver<io::Result<String>>,
+    interrupts: &mut Interrupts,
+) -> Result<Option<Input>, Failure> {
     chat.session.block_on(async {
-        let mut interrupts = Interrupts::listen()?;
         let mut text = String::new();
         loop {
             let line = tokio::select! {
-                line = lines.recv() => line,
+                biased;
                 () = interrupts.next() => return Ok(Some(Input::Interrupted)),
+                line = lines.recv() => line,
             };
             let Some(line) = line else {
                 return Ok((!text.is_empty()).then_some(Input::Text(text)));

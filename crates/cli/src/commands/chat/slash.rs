@@ -51,12 +51,14 @@ impl Slash {
             "files" => Ok(Self::Files),
             "demo" => match argument {
                 None => Ok(Self::Demo(None)),
-                Some(text) => demo_number(text)
-                    .map(|task| Self::Demo(Some(task)))
-                    .ok_or_else(|| format!("there is no demo task `{text}`; there is 1 to {}", demo::TASKS.len())),
+                Some(text) => demo_number(text).map(|task| Self::Demo(Some(task))).ok_or_else(|| {
+                    format!("there is no demo task `{text}`; there is 1 to {}", demo::TASKS.len())
+                }),
             },
             "quit" | "exit" | "q" => Ok(Self::Quit),
-            _ => Err(format!("there is no command /{name}; see /help, or put a space before a prompt that begins with /")),
+            _ => Err(format!(
+                "there is no command /{name}; see /help, or put a space before a prompt that begins with /"
+            )),
         })
     }
 }
@@ -64,7 +66,7 @@ impl Slash {
 /// The recorded task of that number, counted from 1.
 pub(super) fn demo_number(text: &str) -> Option<&'static DemoTask> {
     let number: usize = text.trim().parse().ok()?;
-    demo::TASKS.iter().nth(number.checked_sub(1)?)
+    demo::TASKS.get(number.checked_sub(1)?)
 }
 
 #[cfg(test)]
@@ -88,7 +90,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_explained() {
-        for (line, hint) in [("/mode fast", "flash"), ("/demo 4", "1 to 3"), ("/demo 0", "1 to 3"), ("/etc/hosts?", "/help")] {
+        for (line, hint) in
+            [("/mode fast", "flash"), ("/demo 4", "1 to 3"), ("/demo 0", "1 to 3"), ("/etc/hosts?", "/help")]
+        {
             let Some(Err(mistake)) = Slash::parse(line) else { panic!("{line}") };
             assert!(mistake.contains(hint), "{mistake}");
         }
