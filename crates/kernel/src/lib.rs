@@ -35,5 +35,7 @@ pub use model::{
 };
 pub use route::{Goto, Node, route};
 pub use run::RunReport;
-pub use state::{MessageWrites, Messages, ReduceError, Schema, Scope, State, StateError, StateKey, Update};
+pub use state::{
+    MessageList, MessageWrites, Messages, ReduceError, Schema, Scope, State, StateError, StateKey, Update,
+};
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Typed, TypedTool};

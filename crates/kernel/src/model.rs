@@ -12,7 +12,7 @@ use futures_util::Stream;
 use hart_types::{Message, ToolCallChunk};
 use tokio_util::sync::CancellationToken;
 
-use crate::ToolSpec;
+use crate::{MessageList, ToolSpec};
 
 /// A language model. Implementations live in `hart-models`; an embedder may bring its own.
 ///
@@ -37,7 +37,7 @@ pub struct ChatRequest {
     /// Who asks: the agent's name, or the helper's (`title`, …). Recordings are keyed by it.
     pub caller: Arc<str>,
     pub system: Option<Arc<str>>,
-    pub messages: Vec<Arc<Message>>,
+    pub messages: MessageList,
     pub tools: Arc<[Arc<ToolSpec>]>,
     pub settings: ModelSettings,
 }

@@ -21,7 +21,7 @@ impl ModelCall<'_> {
         ChatRequest {
             caller: self.agent.name.clone(),
             system: self.agent.system.clone(),
-            messages: state.messages().to_vec(),
+            messages: state.messages().clone(),
             tools: self.agent.specs.clone(),
             settings: self.agent.settings.clone(),
         }

@@ -15,8 +15,9 @@ use serde_json::Value;
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
 use crate::{
-    Agent, AgentEvent, Command, Goto, HookError, Middleware, ModelError, ModelNext, ModelRequest,
-    ModelResponse, Next, Node, RunContext, RunError, Snapshot, State, Step, StepSource, Update, route,
+    Agent, AgentEvent, Command, Goto, HookError, MessageWrites, Middleware, ModelError, ModelNext,
+    ModelRequest, ModelResponse, Next, Node, RunContext, RunError, Snapshot, State, Step, StepSource, Update,
+    route,
 };
 
 /// How a run ended, and the state it reached.
@@ -174,7 +175,7 @@ impl<'a> Execution<'a> {
         let ModelResponse { message, update } = guarded(self.cx, next.run(request))
             .await
             .map_err(|source| RunError::hook("a wrapper of the model call", source))?;
-        let mut all = Update::none().messages(message);
+        let mut all = Update::none().messages(MessageWrites::append([message]));
         all.extend(update);
         self.obey("model", all.into()).await
     }
@@ -204,7 +205,7 @@ impl<'a> Execution<'a> {
                 }
             }
         }
-        let mut all = Update::none().messages(messages);
+        let mut all = Update::none().messages(MessageWrites::append(messages));
         all.extend(update);
         self.obey("tools", all.into()).await?;
         failure.map_or(Ok(goto), Err)

@@ -3,17 +3,19 @@
 //! Invariant: a write is applied whole or not at all, and only through a key's reducer.
 
 mod key;
+mod message_list;
 mod messages;
 mod schema;
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
 pub use key::{ReduceError, Scope, StateKey};
+pub use message_list::MessageList;
 pub use messages::{MessageWrites, Messages};
 pub use schema::Schema;
 
@@ -32,8 +34,9 @@ impl State {
     }
 
     /// The conversation so far.
-    pub fn messages(&self) -> &[Arc<hart_types::Message>] {
-        self.get::<Messages>().map_or(&[], Vec::as_slice)
+    pub fn messages(&self) -> &MessageList {
+        static EMPTY: LazyLock<MessageList> = LazyLock::new(MessageList::default);
+        self.get::<Messages>().unwrap_or(&EMPTY)
     }
 
     /// All writes or none.

@@ -11,8 +11,8 @@ use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatu
 
 use crate::run::{guarded, panic_text};
 use crate::{
-    Agent, AgentEvent, Command, HookError, ModelError, Next, RunContext, State, ToolContext, ToolCore,
-    ToolError, ToolNext, ToolOutcome, ToolRequest,
+    Agent, AgentEvent, Command, HookError, MessageList, ModelError, Next, RunContext, State, ToolContext,
+    ToolCore, ToolError, ToolNext, ToolOutcome, ToolRequest,
 };
 
 /// A call of the last AI message that has no result yet.
@@ -31,7 +31,7 @@ pub(crate) enum Pending {
 
 impl Pending {
     /// In call order. A call without an id cannot be answered and is left to the repair of the history.
-    pub(crate) fn collect(messages: &[Arc<Message>]) -> Vec<Self> {
+    pub(crate) fn collect(messages: &MessageList) -> Vec<Self> {
         let Some((ai, answered)) = last_answer(messages) else { return Vec::new() };
         let open = |id: &Option<ToolCallId>| id.clone().filter(|id| !answered.contains(&id));
         let valid = ai
@@ -45,7 +45,7 @@ impl Pending {
         valid.chain(invalid).collect()
     }
 
-    pub(crate) fn exist(messages: &[Arc<Message>]) -> bool {
+    pub(crate) fn exist(messages: &MessageList) -> bool {
         let Some((ai, answered)) = last_answer(messages) else { return false };
         let open = |id: &Option<ToolCallId>| id.as_ref().is_some_and(|id| !answered.contains(&id));
         ai.tool_calls.iter().any(|call| open(&call.id))
@@ -83,7 +83,7 @@ impl Pending {
 type LastAnswer<'a> = (&'a hart_types::Ai, Vec<&'a ToolCallId>);
 
 /// The last AI message and the ids of the calls answered after it.
-fn last_answer(messages: &[Arc<Message>]) -> Option<LastAnswer<'_>> {
+fn last_answer(messages: &MessageList) -> Option<LastAnswer<'_>> {
     let mut answered = Vec::new();
     for message in messages.iter().rev() {
         match &message.body {

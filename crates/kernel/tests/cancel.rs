@@ -61,7 +61,7 @@ async fn a_deaf_tool_is_dropped_and_its_call_answered() {
     let tools = [Typed::shared(Deaf), Typed::shared(Echo)];
     let report = cancelled_run(Agent::builder(model).tools(tools).build().unwrap(), cx()).await;
     assert!(matches!(report.outcome, Err(RunError::Cancelled)));
-    let messages = report.state().messages();
+    let messages: Vec<_> = report.state().messages().iter().collect();
     assert_eq!(messages[2].as_tool_result().unwrap().status, ToolStatus::Error);
     assert!(messages[2].text().contains("cancelled"));
     assert_eq!(messages[3].text(), "x", "the finished call's result was lost");

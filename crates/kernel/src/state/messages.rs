@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use hart_types::{Body, Content, Message, MessageId, REMOVE_ALL};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::message_list::MessageList;
 use super::{ReduceError, Scope, StateKey};
 
 /// The conversation. Values are shared, so a snapshot of a long thread costs pointers, not text.
@@ -16,31 +17,26 @@ use super::{ReduceError, Scope, StateKey};
 pub struct Messages;
 
 impl StateKey for Messages {
-    type Value = Vec<Arc<Message>>;
+    type Value = MessageList;
     type Update = MessageWrites;
     const NAME: &'static str = "messages";
     const SCOPE: Scope = Scope::Thread;
 
     fn reduce(current: Option<Self::Value>, update: MessageWrites) -> Result<Self::Value, ReduceError> {
         let mut all = current.unwrap_or_default();
-        for message in update.0 {
+        for Write { message, fresh } in update.0 {
             let Some(id) = message.id.as_ref() else { continue };
-            let known = all.iter().rposition(|old| old.id.as_ref() == Some(id));
+            // An id made a moment ago is not in the thread; looking for it would walk all of it.
+            let known = if fresh { None } else { position(&all, id) };
             match (&message.body, known) {
                 (Body::Remove, _) if id.as_str() == REMOVE_ALL => all.clear(),
-                (Body::Remove, Some(at)) => {
-                    all.remove(at);
-                }
+                (Body::Remove, Some(at)) => all.remove(at),
                 (Body::Remove, None) => {
                     return Err(ReduceError(format!(
                         "cannot remove message `{id}`: the thread has none with that id"
                     )));
                 }
-                (_, Some(at)) => {
-                    if let Some(slot) = all.get_mut(at) {
-                        *slot = message;
-                    }
-                }
+                (_, Some(at)) => all.replace(at, message),
                 (_, None) => all.push(message),
             }
         }
@@ -48,35 +44,60 @@ impl StateKey for Messages {
     }
 }
 
+fn position(all: &MessageList, id: &MessageId) -> Option<usize> {
+    let from_end = all.iter().rev().position(|old| old.id.as_ref() == Some(id))?;
+    Some(all.len() - 1 - from_end)
+}
+
 /// Writes to the conversation: a message with a known id replaces that message, a `remove` deletes it, any other is
 /// appended. Building one assigns the missing ids.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(transparent)]
-pub struct MessageWrites(Vec<Arc<Message>>);
+#[derive(Clone, Debug, Default)]
+pub struct MessageWrites(Vec<Write>);
+
+#[derive(Clone, Debug)]
+struct Write {
+    message: Arc<Message>,
+    /// Its id cannot be in the thread yet.
+    fresh: bool,
+}
 
 impl MessageWrites {
-    pub fn messages(&self) -> &[Arc<Message>] {
-        &self.0
+    pub fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.0.iter().map(|write| &write.message)
+    }
+
+    /// Appends messages whose ids, if they have any, were made for them just now.
+    pub fn append(messages: impl IntoIterator<Item = Message>) -> Self {
+        Self(messages.into_iter().map(|message| Write { fresh: true, ..Write::new(message) }).collect())
+    }
+}
+
+impl Write {
+    fn new(mut message: Message) -> Self {
+        let fresh = message.id.as_ref().is_none_or(|id| id.as_str().is_empty());
+        if fresh {
+            message.id = Some(MessageId::generate());
+        }
+        Self { message: Arc::new(message), fresh }
     }
 }
 
 impl From<Message> for MessageWrites {
     fn from(message: Message) -> Self {
-        Self(vec![identified(message)])
+        Self(vec![Write::new(message)])
     }
 }
 
 impl From<Vec<Message>> for MessageWrites {
     fn from(messages: Vec<Message>) -> Self {
-        Self(messages.into_iter().map(identified).collect())
+        Self(messages.into_iter().map(Write::new).collect())
     }
 }
 
-fn identified(mut message: Message) -> Arc<Message> {
-    if message.id.as_ref().is_none_or(|id| id.as_str().is_empty()) {
-        message.id = Some(MessageId::generate());
+impl Serialize for MessageWrites {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.messages())
     }
-    Arc::new(message)
 }
 
 /// What LangGraph accepts as `messages` input: one message or a list; each an object, a string (a user's words), or
