@@ -2,7 +2,12 @@
 //!
 //! The answers below are scripted; the tools, the sandbox and their results are real, and the cassettes in
 //! `assets/demo/` hold both.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a tool for the developer at hand")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a tool for the developer at hand"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +42,8 @@ async fn main() {
     }
 }
 
-const NOTE: &str = "(This is a recording: the words are replayed, the tools are really at work on this machine.)\n\n";
+const NOTE: &str =
+    "(This is a recording: the words are replayed, the tools are really at work on this machine.)\n\n";
 
 fn primes() -> (&'static str, Vec<Message>) {
     let script = "#!/bin/sh\n\
@@ -59,17 +65,20 @@ fn primes() -> (&'static str, Vec<Message>) {
     let answers = vec![
         answer(
             &format!("{NOTE}I'll write a small script, run it, look at what it made, and hand it over."),
-            [("write_file", json!({
-                "description": "Write the script",
-                "path": "/mnt/user-data/workspace/primes.sh",
-                "content": script,
-            }))],
+            [(
+                "write_file",
+                json!({
+                    "description": "Write the script",
+                    "path": "/mnt/user-data/workspace/primes.sh",
+                    "content": script,
+                }),
+            )],
         ),
         answer("", [("bash", json!({"description": "Run it and count the lines", "command": run}))]),
-        answer("25 lines, as there should be. Let me look at them.", [(
-            "read_file",
-            json!({"description": "Check the list", "path": file}),
-        )]),
+        answer(
+            "25 lines, as there should be. Let me look at them.",
+            [("read_file", json!({"description": "Check the list", "path": file}))],
+        ),
         answer("", [("present_files", json!({"filepaths": [file]}))]),
         answer(
             "There are **25 primes below 100**, from 2 to 97. The list, one number a line, is in \
@@ -93,29 +102,52 @@ fn report() -> (&'static str, Vec<Message>) {
         Plums sold best and earned least.\n";
     let answers = vec![
         answer(
-            &format!("{NOTE}First the table into a file, so that I can calculate with it instead of guessing."),
-            [("write_file", json!({
-                "description": "Save the table",
-                "path": "/mnt/user-data/workspace/sales.csv",
-                "content": table,
-            }))],
+            &format!(
+                "{NOTE}First the table into a file, so that I can calculate with it instead of guessing."
+            ),
+            [(
+                "write_file",
+                json!({
+                    "description": "Save the table",
+                    "path": "/mnt/user-data/workspace/sales.csv",
+                    "content": table,
+                }),
+            )],
         ),
-        answer("", [
-            ("bash", json!({"description": "Revenue per product, highest first", "command": sum})),
-            ("bash", json!({
-                "description": "The totals",
-                "command": "awk -F, 'NR > 1 { u += $2; r += $2 * $3 } END { printf \"%d %.2f\\n\", u, r }' sales.csv",
-            })),
-        ]),
-        answer("Cherries, clearly. Now the report.", [("write_file", json!({
-            "description": "Write the report",
-            "path": file,
-            "content": text,
-        }))]),
-        answer("", [
-            ("grep", json!({"description": "Check the total", "pattern": "287.50", "path": file, "literal": true})),
-            ("present_files", json!({"filepaths": [file]})),
-        ]),
+        answer(
+            "",
+            [
+                ("bash", json!({"description": "Revenue per product, highest first", "command": sum})),
+                (
+                    "bash",
+                    json!({
+                        "description": "The totals",
+                        "command": "awk -F, 'NR > 1 { u += $2; r += $2 * $3 } END { printf \"%d %.2f\\n\", u, r }' sales.csv",
+                    }),
+                ),
+            ],
+        ),
+        answer(
+            "Cherries, clearly. Now the report.",
+            [(
+                "write_file",
+                json!({
+                    "description": "Write the report",
+                    "path": file,
+                    "content": text,
+                }),
+            )],
+        ),
+        answer(
+            "",
+            [
+                (
+                    "grep",
+                    json!({"description": "Check the total", "pattern": "287.50", "path": file, "literal": true}),
+                ),
+                ("present_files", json!({"filepaths": [file]})),
+            ],
+        ),
         answer(
             "**Cherries** earned the most: 120.00 of 287.50 in all, with only 30 units sold. Pears follow with 67.50, \
              apples with 60.00, plums with 40.00. The report with the table is in `/mnt/user-data/outputs/report.md`.",
@@ -145,33 +177,57 @@ fn page() -> (&'static str, Vec<Message>) {
     let answers = vec![
         answer(
             &format!("{NOTE}A hundred cells are better made by a script than by hand."),
-            [("write_file", json!({
-                "description": "Write the generator",
-                "path": "/mnt/user-data/workspace/table.sh",
-                "content": script,
-            }))],
+            [(
+                "write_file",
+                json!({
+                    "description": "Write the generator",
+                    "path": "/mnt/user-data/workspace/table.sh",
+                    "content": script,
+                }),
+            )],
         ),
-        answer("", [("bash", json!({
-            "description": "Make the page",
-            "command": format!("sh table.sh > {file}"),
-        }))]),
-        answer("", [
-            ("bash", json!({"description": "Count the cells and look at the end", "command": count})),
-            ("grep", json!({"description": "Look at the title", "pattern": "<title>", "path": file, "literal": true})),
-        ]),
-        answer("All 100 cells are there and the last is 100, but the title says only “Table”. I'll mend that.", [(
-            "str_replace",
-            json!({
-                "description": "Give the page a proper title",
-                "path": file,
-                "old_str": "<title>Table</title>",
-                "new_str": "<title>Multiplication table, 1 to 10</title>",
-            }),
-        )]),
-        answer("", [
-            ("grep", json!({"description": "Check the title", "pattern": "<title>", "path": file, "literal": true})),
-            ("present_files", json!({"filepaths": [file]})),
-        ]),
+        answer(
+            "",
+            [(
+                "bash",
+                json!({
+                    "description": "Make the page",
+                    "command": format!("sh table.sh > {file}"),
+                }),
+            )],
+        ),
+        answer(
+            "",
+            [
+                ("bash", json!({"description": "Count the cells and look at the end", "command": count})),
+                (
+                    "grep",
+                    json!({"description": "Look at the title", "pattern": "<title>", "path": file, "literal": true}),
+                ),
+            ],
+        ),
+        answer(
+            "All 100 cells are there and the last is 100, but the title says only “Table”. I'll mend that.",
+            [(
+                "str_replace",
+                json!({
+                    "description": "Give the page a proper title",
+                    "path": file,
+                    "old_str": "<title>Table</title>",
+                    "new_str": "<title>Multiplication table, 1 to 10</title>",
+                }),
+            )],
+        ),
+        answer(
+            "",
+            [
+                (
+                    "grep",
+                    json!({"description": "Check the title", "pattern": "<title>", "path": file, "literal": true}),
+                ),
+                ("present_files", json!({"filepaths": [file]})),
+            ],
+        ),
         answer(
             "The page is in `/mnt/user-data/outputs/table.html`: ten rows, ten columns, 1 to 100. Open it in any browser.",
             [],

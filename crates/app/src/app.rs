@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_agent::Mode;
-use hart_kernel::{BuildError, EventSink, RunContext, RunReport, Update};
-use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, VPath};
+use hart_kernel::{BuildError, EventSink, RunContext, RunError, RunReport, State, Update};
+use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, TierReport, VPath};
 use hart_tools::Artifacts;
 use hart_types::{Message, RunId, ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
@@ -68,6 +68,15 @@ pub enum OpenError {
     Sandbox(#[from] SandboxError),
     #[error("the HTTP client cannot be set up")]
     Http(#[from] reqwest::Error),
+}
+
+/// Why a thread could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("the agent cannot be built")]
+    Agent(#[from] BuildError),
+    #[error(transparent)]
+    Thread(#[from] RunError),
 }
 
 /// Why a task did not even start.
@@ -133,9 +142,21 @@ impl App {
         self.log.exists(thread)
     }
 
+    /// How commands are confined on this machine. The first call tries it out, in a few milliseconds.
+    pub fn sandbox_tier(&self) -> TierReport {
+        self.sandboxes.tier()
+    }
+
+    /// What a thread has come to, without running it.
+    pub async fn state(&self, thread: &ThreadId) -> Result<State, StateError> {
+        let agent =
+            wire::agent(self, &Task { thread: thread.clone(), ..Task::new("", ModelChoice::demo()) })?;
+        Ok(agent.load(thread).await?)
+    }
+
     /// The files the thread has handed over so far.
-    pub fn artifacts(&self, thread: &ThreadId, report: &RunReport) -> Vec<Artifact> {
-        let paths = report.state().get::<Artifacts>().map_or(&[][..], Vec::as_slice);
+    pub fn artifacts(&self, thread: &ThreadId, state: &State) -> Vec<Artifact> {
+        let paths = state.get::<Artifacts>().map_or(&[][..], Vec::as_slice);
         let on_host = |path: &String| {
             let vpath = VPath::parse(path).ok()?;
             let host = self.sandboxes.host_path(thread, &self.user, &vpath)?;

@@ -27,7 +27,10 @@ pub enum Reason {
     /// The variable that holds the key.
     Key(&'static str),
     /// The server's name and address.
-    Local { server: &'static str, address: String },
+    Local {
+        server: &'static str,
+        address: String,
+    },
     Cassette(PathBuf),
     Demo,
 }
@@ -69,14 +72,17 @@ impl ModelChoice {
         Ok(self)
     }
 
-    fn demo() -> Self {
+    pub(crate) fn demo() -> Self {
         Self { name: demo::NAME.to_owned(), reason: Reason::Demo, model: Arc::new(DemoModel::new()) }
     }
 }
 
 impl fmt::Debug for ModelChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelChoice").field("name", &self.name).field("reason", &self.reason).finish_non_exhaustive()
+        f.debug_struct("ModelChoice")
+            .field("name", &self.name)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
     }
 }
 
@@ -176,8 +182,13 @@ fn configured(app: &App) -> Candidates {
 
 fn with_key(app: &App) -> Candidates {
     let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
-    let variable = |config: &ModelConfig| Preset::find(config.provider).and_then(|preset| preset.key_env.first());
-    found.into_iter().map(|config| (Reason::Key(variable(&config).unwrap_or(&"a key")), config)).map(swap).collect()
+    let variable =
+        |config: &ModelConfig| Preset::find(config.provider).and_then(|preset| preset.key_env.first());
+    found
+        .into_iter()
+        .map(|config| (Reason::Key(variable(&config).unwrap_or(&"a key")), config))
+        .map(swap)
+        .collect()
 }
 
 async fn on_loopback(app: &App) -> Candidates {
@@ -185,7 +196,8 @@ async fn on_loopback(app: &App) -> Candidates {
         return Vec::new();
     }
     let found = discover::probe_local(&app.http).await;
-    let reason = |config: &ModelConfig| Reason::Local { server: config.provider, address: config.base_url.clone() };
+    let reason =
+        |config: &ModelConfig| Reason::Local { server: config.provider, address: config.base_url.clone() };
     found.into_iter().map(|config| (reason(&config), config)).map(swap).collect()
 }
 

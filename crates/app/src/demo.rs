@@ -73,7 +73,11 @@ impl ChatModel for DemoModel {
         &self.profile
     }
 
-    async fn stream(&self, request: ChatRequest, cancel: &CancellationToken) -> Result<ChatStream, ModelError> {
+    async fn stream(
+        &self,
+        request: ChatRequest,
+        cancel: &CancellationToken,
+    ) -> Result<ChatStream, ModelError> {
         let Some((recording, request)) = self.find(&request) else {
             return say(ADVICE.to_owned(), request, cancel).await;
         };
@@ -87,12 +91,13 @@ impl ChatModel for DemoModel {
 impl DemoModel {
     /// The recording of the task that was asked for last, and the conversation since then as it was recorded.
     fn find(&self, request: &ChatRequest) -> Option<(&Replay, ChatRequest)> {
-        let start = request.messages.iter().rposition(|message| message.body == Body::Human)?;
-        let (question, rest) = request.messages.get(start..)?.split_first()?;
-        let asked = fold(&question.text());
+        let behind = request.messages.iter().rev().position(|message| message.body == Body::Human)?;
+        let start = request.messages.len() - 1 - behind;
+        let asked = fold(&request.messages.get(start)?.text());
         let at = TASKS.iter().position(|task| fold(task.prompt) == asked)?;
         let prompt = Arc::new(Message::human(TASKS.get(at)?.prompt));
-        let messages = std::iter::once(prompt).chain(rest.iter().cloned()).collect();
+        let messages =
+            std::iter::once(prompt).chain(request.messages.iter_from(start + 1).cloned()).collect();
         Some((self.recordings.get(at)?.as_ref()?, ChatRequest { messages, ..request.clone() }))
     }
 }
@@ -121,6 +126,10 @@ fn parted(difference: &str) -> String {
     )
 }
 
-async fn say(text: String, request: ChatRequest, cancel: &CancellationToken) -> Result<ChatStream, ModelError> {
+async fn say(
+    text: String,
+    request: ChatRequest,
+    cancel: &CancellationToken,
+) -> Result<ChatStream, ModelError> {
     ScriptedModel::new([Message::ai(text)]).stream(request, cancel).await
 }

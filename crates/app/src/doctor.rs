@@ -51,9 +51,9 @@ fn config(app: &App) -> Vec<Finding> {
         None => Finding::good("config", "no config.yaml: defaults (`hart config init` writes one)"),
     }];
     let warnings = app.config.warnings.iter();
-    findings.extend(warnings.map(|warning| {
-        Finding::warning("config", warning.to_string(), "see `hart config check`")
-    }));
+    findings.extend(
+        warnings.map(|warning| Finding::warning("config", warning.to_string(), "see `hart config check`")),
+    );
     findings
 }
 

@@ -33,7 +33,9 @@ impl Frame {
         match event {
             AgentEvent::MessageChunk(chunk) => Self { event: "messages", data: json!([chunk, {}]) },
             AgentEvent::Message(message) => Self { event: "message", data: json!(message) },
-            AgentEvent::Updates { node, update } => Self { event: "updates", data: json!({ (node.as_ref()): update }) },
+            AgentEvent::Updates { node, update } => {
+                Self { event: "updates", data: json!({ (node.as_ref()): update }) }
+            }
             AgentEvent::Values(snapshot) => Self { event: "values", data: Value::Object(snapshot.to_json()) },
             AgentEvent::ToolStarted(call) => Self { event: "tool_started", data: json!(call) },
             AgentEvent::ToolProgress { call_id, text } => {

@@ -13,12 +13,13 @@ mod frame;
 mod thread_log;
 mod wire;
 
-pub use app::{App, Artifact, OpenError, StartError, Task};
+pub use app::{App, Artifact, OpenError, StartError, StateError, Task};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};
 pub use doctor::{Finding, Health};
 pub use env::Env;
 pub use frame::Frame;
 pub use hart_agent::Mode;
-pub use hart_kernel::{AgentEvent, EventSink, RunError, RunReport, async_trait};
+pub use hart_kernel::{AgentEvent, EventSink, ModelError, RunError, RunReport, async_trait};
+pub use hart_sandbox::{Tier, TierReport};
 pub use thread_log::LockError;
 pub use tokio_util::sync::CancellationToken;

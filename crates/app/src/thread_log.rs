@@ -35,7 +35,9 @@ impl Drop for ThreadLock {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    #[error("thread `{0}` is busy: another hart is working on it; wait for it, or leave out --thread to start a new one")]
+    #[error(
+        "thread `{0}` is busy: another hart is working on it; wait for it, or leave out --thread to start a new one"
+    )]
     Busy(ThreadId),
     #[error("cannot use {path}; check that the data directory is writable, or set HART_HOME")]
     Io {

@@ -47,7 +47,7 @@ async fn every_recorded_task_plays_to_its_end_in_one_thread_and_again() {
             assert!(results.into_iter().all(|result| result.status == ToolStatus::Success), "{}", task.title);
             let answer = report.answer().unwrap();
             assert!(answer.contains(file), "round {round}, {}: {answer}", task.title);
-            let artifacts = world.app.artifacts(&ThreadId::from("t1"), &report);
+            let artifacts = world.app.artifacts(&ThreadId::from("t1"), report.state());
             let handed_over = artifacts.iter().find(|artifact| artifact.path.ends_with(file)).unwrap();
             assert!(handed_over.host_path.is_file(), "{handed_over:?}");
         }
@@ -59,7 +59,8 @@ async fn a_recording_says_that_it_is_one() {
     let world = World::new();
     for task in TASKS {
         let report = world.ask(task.title, &format!("  {}\n", task.prompt.to_uppercase())).await;
-        let first = report.state().messages().iter().find(|message| message.as_ai().is_some()).unwrap().text();
+        let first =
+            report.state().messages().iter().find(|message| message.as_ai().is_some()).unwrap().text();
         assert!(first.contains("This is a recording"), "{first}");
     }
 }

@@ -2,5 +2,13 @@
 //!
 //! Invariant: nothing here reads the environment of the test process; every test brings its own.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod config;
 mod demo;

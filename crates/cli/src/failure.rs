@@ -4,7 +4,7 @@
 
 use std::io;
 
-use hart_app::{ChooseError, OpenError, RunError, StartError};
+use hart_app::{ChooseError, ModelError, OpenError, RunError, StartError};
 
 use crate::terminal::{Terminal, Tone};
 
@@ -34,7 +34,7 @@ impl Exit {
 pub(crate) struct Failure {
     exit: Exit,
     error: anyhow::Error,
-    help: Option<String>,
+    help: Vec<String>,
 }
 
 impl Failure {
@@ -47,12 +47,12 @@ impl Failure {
     }
 
     pub(crate) fn new(exit: Exit, error: anyhow::Error) -> Self {
-        Self { exit, error, help: None }
+        Self { exit, error, help: Vec::new() }
     }
 
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help.push(help.into());
         self
     }
 
@@ -94,9 +94,7 @@ impl Failure {
             lines.push(format!("{heading} {first}"));
             lines.extend(rest.lines().map(str::to_owned));
         }
-        if let Some(help) = &self.help {
-            lines.push(format!("{} {help}", look.paint(Tone::Good, "help:")));
-        }
+        lines.extend(self.help.iter().map(|help| format!("{} {help}", look.paint(Tone::Good, "help:"))));
         lines
     }
 
@@ -137,8 +135,27 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Cancelled => Self::new(Exit::Interrupted, error.into()),
+            RunError::Model(ref cause) => match remedy(cause) {
+                Some(remedy) => Self::failed(error).help(remedy),
+                None => Self::failed(error),
+            },
             error => Self::failed(error),
         }
+    }
+}
+
+/// What the user can do about a model that does not answer; some errors say it themselves.
+fn remedy(error: &ModelError) -> Option<&'static str> {
+    match error {
+        ModelError::Unauthorized { .. } => {
+            Some("check the key; `hart models` shows where each model's key comes from")
+        }
+        ModelError::Unreachable { .. } => Some("`hart doctor` tries the connection"),
+        ModelError::RateLimited { .. } => Some("wait a little, or take another model with --model"),
+        ModelError::ContextOverflow { .. } => {
+            Some("start a new thread, or take a model with a larger window")
+        }
+        _ => None,
     }
 }
 

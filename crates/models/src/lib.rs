@@ -5,6 +5,7 @@
 
 mod anthropic;
 pub mod config;
+mod continued;
 pub mod discover;
 mod encoded;
 mod factory;

@@ -164,7 +164,7 @@ fn a_bad_file_is_refused_with_a_reason() {
 async fn a_scripted_model_keeps_what_it_was_asked() {
     let model = ScriptedModel::new([ScriptedTurn::text("hello there, this is text")]);
     assert_eq!(ask(&model, human("hi")).await.text(), "hello there, this is text");
-    assert_eq!(model.requests()[0].messages[0].text(), "hi");
+    assert_eq!(model.requests()[0].messages.last().unwrap().text(), "hi");
     assert!(fails(&model, human("more")).await.to_string().contains("exhausted"));
     model.push(ScriptedTurn::Hang);
     let cancel = CancellationToken::new();

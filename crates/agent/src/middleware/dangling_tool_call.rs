@@ -5,10 +5,12 @@
 //!
 //! Invariant: in the repaired history every call is followed by its result before anything else is said.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use hart_kernel::{HookError, Middleware, ModelNext, ModelRequest, ModelResponse, RunContext, async_trait};
+use hart_kernel::{
+    HookError, MessageList, Middleware, ModelNext, ModelRequest, ModelResponse, RunContext, async_trait,
+};
 use hart_types::{Body, Message, ToolCallId, ToolStatus};
 
 #[derive(Clone, Copy, Debug)]
@@ -18,29 +20,47 @@ pub struct DanglingToolCall;
 impl Middleware for DanglingToolCall {
     async fn wrap_model_call(
         &self,
-        _cx: &RunContext,
+        cx: &RunContext,
         mut request: ModelRequest,
         next: ModelNext<'_>,
     ) -> Result<ModelResponse, HookError> {
-        if let Some(repaired) = repair(&request.chat.messages) {
-            request.chat.messages = repaired;
+        let checked = cx.scratch.get_or_default::<Checked>();
+        if checked.is_sound(&request.chat.messages) {
+            return next.run(request).await;
         }
+        request.chat.messages = repair(&request.chat.messages);
         next.run(request).await
     }
 }
 
-/// `None` when there is nothing to repair, which is nearly always.
-fn repair(messages: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
-    if is_sound(messages) {
-        return None;
+/// The history that was found sound last: of the next one, only what follows it needs a look.
+#[derive(Default)]
+struct Checked(
+    /// Never held across an await.
+    Mutex<MessageList>,
+);
+
+impl Checked {
+    fn is_sound(&self, messages: &MessageList) -> bool {
+        let mut checked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let common = checked.common_prefix(messages);
+        let start = if common == checked.len() { common } else { 0 };
+        let sound = is_sound(messages.iter_from(start));
+        if sound {
+            *checked = messages.clone();
+        }
+        sound
     }
+}
+
+fn repair(messages: &MessageList) -> MessageList {
     let mut results: HashMap<&ToolCallId, &Arc<Message>> = HashMap::new();
     for message in messages {
         if let Body::Tool(result) = &message.body {
             results.entry(&result.tool_call_id).or_insert(message);
         }
     }
-    let mut repaired = Vec::with_capacity(messages.len());
+    let mut repaired = MessageList::default();
     for message in messages {
         match &message.body {
             // Results follow their calls; here they are either in place already or orphans.
@@ -55,17 +75,18 @@ fn repair(messages: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
             _ => repaired.push(Arc::clone(message)),
         }
     }
-    Some(repaired)
+    repaired
 }
 
 /// Whether each AI message's calls are answered by exactly the tool messages right behind it.
-fn is_sound(messages: &[Arc<Message>]) -> bool {
-    let mut open: HashSet<&ToolCallId> = HashSet::new();
+fn is_sound<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> bool {
+    let mut open: Vec<&ToolCallId> = Vec::new();
     for message in messages {
         if let Body::Tool(result) = &message.body {
-            if !open.remove(&result.tool_call_id) {
-                return false;
-            }
+            match open.iter().position(|id| **id == result.tool_call_id) {
+                Some(at) => open.swap_remove(at),
+                None => return false,
+            };
         } else if !open.is_empty() {
             return false;
         } else {

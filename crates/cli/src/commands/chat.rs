@@ -9,7 +9,7 @@ mod slash;
 use std::io::{self, IsTerminal};
 
 use hart_app::demo::{self, DemoTask};
-use hart_app::{Mode, ModelChoice, RunError, RunReport, Task};
+use hart_app::{Mode, ModelChoice, RunError, Task, Tier};
 use hart_types::ThreadId;
 
 use crate::args::GlobalArgs;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: ChatArgs, global: &GlobalArgs, terminal: &Terminal) -> R
     let session = Session::open(global, terminal)?;
     let model = session.block_on(session.choose_model(args.choice.model.as_deref()))??;
     let thread = args.choice.thread.as_deref().map_or_else(ThreadId::generate, ThreadId::from);
-    let mut chat = Chat { session: &session, model, mode: args.choice.mode, thread, last: None };
+    let mut chat = Chat { session: &session, model, mode: args.choice.mode, thread };
     chat.banner();
     if io::stdin().is_terminal() { editor::converse(&mut chat) } else { piped::converse(&mut chat) }
 }
@@ -54,8 +54,6 @@ struct Chat<'a> {
     model: ModelChoice,
     mode: Mode,
     thread: ThreadId,
-    /// The latest run of the thread, for its files.
-    last: Option<RunReport>,
 }
 
 /// Whether the conversation goes on, and how the latest run ended.
@@ -154,9 +152,7 @@ impl Chat<'_> {
             Err(RunError::Cancelled) => Exit::Interrupted,
             Err(_) => Exit::Failed,
         };
-        let RunReport { outcome, values } = report;
-        self.last = Some(RunReport { outcome: Ok(()), values });
-        match outcome {
+        match report.outcome {
             Ok(()) => {}
             Err(RunError::Cancelled) => terminal.note("interrupted; what was done is kept"),
             Err(error) => {
@@ -188,13 +184,13 @@ impl Chat<'_> {
 
     fn new_thread(&mut self) {
         self.thread = ThreadId::generate();
-        self.last = None;
     }
 
     fn files(&self) -> Result<(), Failure> {
         let terminal = &self.session.terminal;
-        let files = self.last.as_ref().map(|report| self.session.app.artifacts(&self.thread, report));
-        let files = files.unwrap_or_default();
+        let app = &self.session.app;
+        let state = self.session.block_on(app.state(&self.thread))?.map_err(Failure::failed)?;
+        let files = app.artifacts(&self.thread, &state);
         if files.is_empty() {
             let dir = self.session.app.thread_dir(&self.thread);
             terminal.line(&format!(
@@ -213,6 +209,12 @@ impl Chat<'_> {
         let name = terminal.err.paint(Tone::Strong, concat!("hart ", env!("CARGO_PKG_VERSION")));
         terminal.note(&format!("{name} · /help for the commands, /quit to leave"));
         introduce(terminal, &self.model);
+        let tier = self.session.app.sandbox_tier().tier;
+        let (tone, hint) = match tier {
+            Tier::Isolated => (Tone::Dim, ""),
+            Tier::Host | Tier::Refused => (Tone::Warn, "; `hart doctor` says why"),
+        };
+        terminal.note(&terminal.err.paint(tone, format!("commands: {tier}{hint}")));
         if self.model.is_demo() {
             self.list_demo();
         }

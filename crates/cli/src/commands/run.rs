@@ -139,7 +139,7 @@ pub(crate) async fn follow(session: &Session, task: &Task) -> Result<(Told, RunR
 /// Says where the files of this run are.
 pub(crate) fn hand_over(session: &Session, task: &Task, told: &Told, report: &RunReport) {
     let terminal = &session.terminal;
-    for artifact in session.app.artifacts(&task.thread, report) {
+    for artifact in session.app.artifacts(&task.thread, report.state()) {
         if told.presented.contains(&artifact.path) {
             terminal.note(&format!(
                 "{} {}",

@@ -4,6 +4,8 @@
 //! costs chunks, not messages.
 
 use std::fmt;
+use std::iter::FlatMap;
+use std::slice;
 use std::sync::Arc;
 
 use hart_types::Message;
@@ -14,7 +16,7 @@ const CHUNK: usize = 64;
 /// Messages in order. Every chunk but the last is full.
 #[derive(Clone, Default)]
 pub struct MessageList {
-    chunks: Vec<Arc<Vec<Arc<Message>>>>,
+    chunks: Vec<Chunk>,
 }
 
 impl MessageList {
@@ -26,7 +28,7 @@ impl MessageList {
         self.chunks.is_empty()
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
+    pub fn iter(&self) -> Iter<'_> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
@@ -85,6 +87,19 @@ impl MessageList {
 
     pub(super) fn clear(&mut self) {
         self.chunks.clear();
+    }
+}
+
+type Chunk = Arc<Vec<Arc<Message>>>;
+type ChunkIter<'a> = slice::Iter<'a, Arc<Message>>;
+type Iter<'a> = FlatMap<slice::Iter<'a, Chunk>, ChunkIter<'a>, fn(&'a Chunk) -> ChunkIter<'a>>;
+
+impl<'a> IntoIterator for &'a MessageList {
+    type Item = &'a Arc<Message>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
     }
 }
 

@@ -10,6 +10,7 @@ use hart_types::{
 use serde_json::{Map, Value, json};
 
 use crate::config::ModelConfig;
+use crate::continued::{Conversations, append_items};
 use crate::encoded::{Encodings, Size, write_joined, write_json};
 use crate::merge;
 use crate::openai::decimal;
@@ -110,6 +111,7 @@ fn budget(effort: Effort, max_tokens: u32) -> Option<u32> {
 /// What has been encoded before.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
+    conversations: Conversations,
     messages: Encodings<Message, Encoded>,
     tools: Encodings<ToolSpec, Bytes>,
     system: Encodings<str, Bytes>,
@@ -146,10 +148,10 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     out.extend_from_slice(b"{\"model\":");
     write_json(&mut out, &model);
     let leading = request.messages.iter().take_while(|message| matches!(message.body, Body::System)).count();
-    let (instructions, rest) = request.messages.split_at_checked(leading).unwrap_or_default();
     let system = request.system.iter().map(|text| encoder.system.of(text, text_block));
-    let system: Vec<Bytes> =
-        system.chain(instructions.iter().map(|message| text_block(&message.text()))).collect();
+    let system: Vec<Bytes> = system
+        .chain(request.messages.iter().take(leading).map(|message| text_block(&message.text())))
+        .collect();
     let system: Vec<Bytes> = system.into_iter().filter(|block| !block.is_empty()).collect();
     if !system.is_empty() {
         out.extend_from_slice(b",\"system\":[");
@@ -170,28 +172,8 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
         }
     }
     out.extend_from_slice(b",\"messages\":[");
-    let mut open: Option<Role> = None;
-    for message in rest {
-        let Encoded { role, blocks } = encoder.messages.of(message, encode);
-        if blocks.is_empty() {
-            continue;
-        }
-        // All results of a batch of tool calls must stand in one user message, right after the calls.
-        if open == Some(Role::User) && role == Role::User {
-            out.push(b',');
-        } else {
-            if open.is_some() {
-                out.extend_from_slice(b"]},");
-            }
-            out.extend_from_slice(match role {
-                Role::User => b"{\"role\":\"user\",\"content\":[",
-                Role::Assistant => b"{\"role\":\"assistant\",\"content\":[",
-            });
-        }
-        out.extend_from_slice(&blocks);
-        open = Some(role);
-    }
-    out.extend_from_slice(if open.is_some() { b"]}]" } else { b"]" });
+    write_conversation(&mut out, encoder, request, leading);
+    out.push(b']');
     for (key, value) in &parameters {
         out.push(b',');
         write_json(&mut out, key);
@@ -201,6 +183,48 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     out.push(b'}');
     encoder.last_length = out.len();
     out
+}
+
+/// Writes the messages, taking over what the last request of this conversation already said.
+///
+/// Neighbours of one role become one message: all results of a batch of tool calls must stand together, right after
+/// the calls.
+fn write_conversation(out: &mut Vec<u8>, encoder: &mut Encoder, request: &ChatRequest, leading: usize) {
+    let mut said = encoder.conversations.take(&request.messages);
+    let next = said.next().max(leading);
+    let mut open: Option<Role> = None;
+    let mut group: Vec<u8> = Vec::new();
+    for (index, message) in (next..).zip(request.messages.iter_from(next)) {
+        let Encoded { role, blocks } = encoder.messages.of(message, encode);
+        if blocks.is_empty() {
+            continue;
+        }
+        if open == Some(Role::User) && role == Role::User {
+            group.push(b',');
+        } else {
+            if open.is_some() {
+                group.extend_from_slice(b"]}");
+                said.push(&group);
+                group.clear();
+            }
+            said.mark(index);
+            group.extend_from_slice(match role {
+                Role::User => b"{\"role\":\"user\",\"content\":[",
+                Role::Assistant => b"{\"role\":\"assistant\",\"content\":[",
+            });
+        }
+        group.extend_from_slice(&blocks);
+        open = Some(role);
+    }
+    append_items(out, true, said.bytes());
+    if open.is_some() {
+        if !said.bytes().is_empty() {
+            out.push(b',');
+        }
+        out.extend_from_slice(&group);
+        out.extend_from_slice(b"]}");
+    }
+    encoder.conversations.keep(said);
 }
 
 fn tool_choice(choice: &ToolChoice) -> Option<Value> {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::config::{MaxTokensKey, ModelConfig};
+use crate::continued::{Conversations, append_items};
 use crate::encoded::{Encodings, Size, write_joined, write_json};
 use crate::merge;
 use crate::thinking::Thinking;
@@ -88,6 +89,7 @@ pub(crate) fn decimal(number: f32) -> Option<f64> {
 /// What has been encoded before.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
+    conversations: Conversations,
     messages: Encodings<Message, Encoded>,
     tools: Encodings<ToolSpec, Bytes>,
     system: Encodings<str, Bytes>,
@@ -121,7 +123,7 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     out.extend_from_slice(b"{\"model\":");
     write_json(&mut out, &model);
     out.extend_from_slice(b",\"messages\":[");
-    write_joined(&mut out, conversation(settings, encoder, request));
+    write_conversation(&mut out, settings, encoder, request);
     out.push(b']');
     let mut tools: Vec<Bytes> =
         request.tools.iter().map(|tool| encoder.tools.of(tool, encode_tool)).collect();
@@ -150,32 +152,40 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     out
 }
 
-fn conversation(settings: &Settings, encoder: &mut Encoder, request: &ChatRequest) -> Vec<Bytes> {
-    let mut out = Vec::with_capacity(request.messages.len() + 1);
+/// Writes the messages, taking over what the last request of this conversation already said.
+fn write_conversation(out: &mut Vec<u8>, settings: &Settings, encoder: &mut Encoder, request: &ChatRequest) {
+    let start = out.len();
     // Several system messages at the start become one: some servers accept no second.
     let leading = request.messages.iter().take_while(|message| matches!(message.body, Body::System)).count();
-    let (instructions, rest) = request.messages.split_at_checked(leading).unwrap_or_default();
-    if instructions.is_empty() {
-        out.extend(request.system.as_ref().map(|system| encoder.system.of(system, encode_system)));
-    } else {
-        let texts = request.system.iter().map(|s| s.to_string()).chain(instructions.iter().map(|m| m.text()));
-        out.push(encode_system(&texts.collect::<Vec<_>>().join("\n\n")));
+    if leading > 0 {
+        let instructions = request.messages.iter().take(leading).map(|message| message.text());
+        let texts = request.system.iter().map(|text| text.to_string()).chain(instructions);
+        out.extend_from_slice(&encode_system(&texts.collect::<Vec<_>>().join("\n\n")));
+    } else if let Some(system) = &request.system {
+        out.extend_from_slice(&encoder.system.of(system, encode_system));
     }
+    let mut said = encoder.conversations.take(&request.messages);
+    let next = said.next().max(leading);
     let mut images: Vec<Bytes> = Vec::new();
-    for message in rest {
+    for (index, message) in (next..).zip(request.messages.iter_from(next)) {
         let encoded = encoder.messages.of(message, |message| encode(settings, message));
         if !encoded.is_tool_result {
-            out.append(&mut images);
+            images.drain(..).for_each(|image| said.push(&image));
+            said.mark(index);
         }
         if !encoded.json.is_empty() {
-            out.push(encoded.json);
+            said.push(&encoded.json);
         }
         if !encoded.images.is_empty() {
             images.push(encoded.images);
         }
     }
-    out.append(&mut images);
-    out
+    append_items(out, out.len() == start, said.bytes());
+    for image in images {
+        out.push(b',');
+        out.extend_from_slice(&image);
+    }
+    encoder.conversations.keep(said);
 }
 
 fn tool_choice(choice: &ToolChoice) -> Option<Value> {

@@ -44,10 +44,10 @@ pub struct SaidCall {
 }
 
 /// The conversation as recordings know it. System messages are left out, as the system prompt is.
-pub fn normalise(messages: &[Arc<Message>]) -> Vec<Said> {
+pub fn normalise<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> Vec<Said> {
     let mut calls: HashMap<ToolCallId, usize> = HashMap::new();
     let mut count = 0;
-    let mut out = Vec::with_capacity(messages.len());
+    let mut out = Vec::new();
     for message in messages {
         let role = match &message.body {
             Body::Human => "human",

@@ -104,7 +104,7 @@ pub(super) fn model_kind(name: &str) -> Kind {
     match name {
         "name" | "use" | "model" | "display_name" | "description" | "api_key" | "base_url"
         | "service_tier" => Kind::Text,
-        "max_tokens" | "context_window" | "top_k" => COUNT,
+        "max_tokens" | "max_completion_tokens" | "context_window" | "top_k" => COUNT,
         "max_retries" => AMOUNT,
         "seed" => Kind::Int { min: i64::MIN, max: i64::MAX },
         "temperature"

@@ -47,7 +47,7 @@ pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
 }
 
 fn farewell(chat: &Chat<'_>) -> Exit {
-    if chat.last.is_some() {
+    if chat.session.app.has_thread(&chat.thread) {
         chat.session.terminal.note(&format!("to go on: hart chat --thread {}", chat.thread));
     }
     Exit::Done
