@@ -6,7 +6,9 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile, async_trait};
+use hart_kernel::{
+    ChatModel, ChatRequest, ChatStream, ModelError, ModelErrorKind, ModelProfile, async_trait,
+};
 use hart_models::{Cassette, Replay, ScriptedModel};
 use hart_types::{Body, Message};
 use tokio_util::sync::CancellationToken;
@@ -82,7 +84,9 @@ impl ChatModel for DemoModel {
             return say(ADVICE.to_owned(), request, cancel).await;
         };
         match recording.stream(request.clone(), cancel).await {
-            Err(ModelError::NotRecorded { difference }) => say(parted(&difference), request, cancel).await,
+            Err(error) if error.kind == ModelErrorKind::NotRecorded => {
+                say(parted(&error.message), request, cancel).await
+            }
             answer => answer,
         }
     }

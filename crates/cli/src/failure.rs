@@ -4,7 +4,7 @@
 
 use std::io;
 
-use hart_app::{ChooseError, ModelError, OpenError, RunError, StartError};
+use hart_app::{ChooseError, OpenError, RunError, StartError};
 
 use crate::terminal::{Terminal, Tone};
 
@@ -135,27 +135,8 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Cancelled => Self::new(Exit::Interrupted, error.into()),
-            RunError::Model(ref cause) => match remedy(cause) {
-                Some(remedy) => Self::failed(error).help(remedy),
-                None => Self::failed(error),
-            },
             error => Self::failed(error),
         }
-    }
-}
-
-/// What the user can do about a model that does not answer; some errors say it themselves.
-fn remedy(error: &ModelError) -> Option<&'static str> {
-    match error {
-        ModelError::Unauthorized { .. } => {
-            Some("check the key; `hart models` shows where each model's key comes from")
-        }
-        ModelError::Unreachable { .. } => Some("`hart doctor` tries the connection"),
-        ModelError::RateLimited { .. } => Some("wait a little, or take another model with --model"),
-        ModelError::ContextOverflow { .. } => {
-            Some("start a new thread, or take a model with a larger window")
-        }
-        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: `RunError` is for the client and says what to do next; what only the operator needs is its source.
 
-use crate::{CheckpointError, HookError, ModelError, StateError};
+use crate::{CheckpointError, HookError, ModelError, ModelErrorKind, StateError};
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -28,7 +28,7 @@ pub enum RunError {
 impl RunError {
     pub(crate) fn hook(place: impl Into<String>, source: HookError) -> Self {
         match source {
-            HookError::Model(ModelError::Cancelled) => Self::Cancelled,
+            HookError::Model(error) if error.kind == ModelErrorKind::Cancelled => Self::Cancelled,
             HookError::Model(error) => Self::Model(error),
             source => Self::Hook { place: place.into(), source },
         }

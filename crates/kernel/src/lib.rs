@@ -12,6 +12,7 @@ mod event;
 mod middleware;
 mod model;
 mod model_call;
+mod model_error;
 mod route;
 mod run;
 mod state;
@@ -30,9 +31,10 @@ pub use middleware::{
     ToolCore, ToolNext, ToolOutcome, ToolRequest,
 };
 pub use model::{
-    ChatChunk, ChatModel, ChatRequest, ChatStream, Effort, ModelError, ModelProfile, ModelSettings,
+    ChatChunk, ChatModel, ChatRequest, ChatStream, Effort, ModelProfile, ModelSettings, OutputFormat,
     Reasoning, ToolChoice,
 };
+pub use model_error::{ModelError, ModelErrorKind, ModelFailure, TimeoutPhase};
 pub use route::{Goto, Node, route};
 pub use run::RunReport;
 pub use state::{

@@ -5,14 +5,14 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::Stream;
 use hart_types::{Message, ToolCallChunk};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{MessageList, ToolSpec};
+use crate::{MessageList, ModelError, ToolSpec};
 
 /// A language model. Implementations live in `hart-models`; an embedder may bring its own.
 ///
@@ -49,6 +49,18 @@ pub struct ModelSettings {
     pub reasoning: Reasoning,
     pub max_tokens: Option<u32>,
     pub temperature: Option<f32>,
+    /// Texts that end the answer.
+    pub stop: Vec<String>,
+    pub output: OutputFormat,
+}
+
+/// What shape the answer has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum OutputFormat {
+    #[default]
+    Text,
+    /// JSON that fits a schema; enforced by providers that can, asked for in words otherwise.
+    Json { name: String, schema: Value },
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,6 +79,8 @@ pub enum Reasoning {
     Default,
     Off,
     On(Effort),
+    /// At most this many tokens of thought.
+    Budget(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +90,13 @@ pub enum Effort {
     High,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum ChatChunk {
     Text(String),
     Reasoning(String),
     ToolCall(ToolCallChunk),
+    /// What came so far is void: the answer broke off and is being asked for again.
+    Restart(Box<ModelError>),
     /// The whole answer: an `ai` message with content, tool calls, usage and metadata.
     Done(Box<Message>),
 }
@@ -92,36 +108,4 @@ pub struct ModelProfile {
     pub context_window: Option<u32>,
     pub vision: bool,
     pub thinking: bool,
-}
-
-/// Why a model did not answer. Each message says what to do next.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    #[error("cannot reach `{model}` at {url}; check the address and that the server is running")]
-    Unreachable {
-        model: String,
-        url: String,
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    #[error("`{model}` refused the API key ({status}): {message}")]
-    Unauthorized { model: String, status: u16, message: String },
-    #[error("`{model}` is rate limited: {message}")]
-    RateLimited { model: String, message: String, retry_after: Option<Duration> },
-    #[error("the conversation does not fit `{model}`: {message}")]
-    ContextOverflow { model: String, message: String },
-    #[error("`{model}` rejected the request ({status}): {message}")]
-    Rejected { model: String, status: u16, message: String },
-    #[error("`{model}` sent nothing for {} s; the server hangs, or raise `stream_chunk_timeout`", after.as_secs())]
-    Silent { model: String, after: Duration },
-    #[error("the answer of `{model}` broke off: {message}")]
-    Interrupted { model: String, message: String },
-    #[error("`{model}` sent something that is not its protocol: {message}")]
-    Protocol { model: String, message: String },
-    /// The recording has no such conversation; `difference` shows where it parts from the nearest one.
-    #[error("the recording has no answer here\n{difference}")]
-    NotRecorded { difference: String },
-    #[error("cancelled")]
-    Cancelled,
 }

@@ -5,11 +5,11 @@
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use hart_types::{AiChunk, Body, Message, MessageId, ToolCallChunk, UsageMetadata};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
-    Agent, AgentEvent, ChatChunk, ChatRequest, HookError, ModelCore, ModelError, ModelRequest, ModelResponse,
-    RunContext, State, Update,
+    Agent, AgentEvent, ChatChunk, ChatRequest, HookError, ModelCore, ModelError, ModelErrorKind,
+    ModelRequest, ModelResponse, RunContext, State, Update,
 };
 
 pub(crate) struct ModelCall<'a> {
@@ -34,7 +34,7 @@ impl ModelCore for ModelCall<'_> {
         let answer = self.stream(cx, request.chat);
         let message = tokio::select! {
             biased;
-            () = cx.cancel.cancelled() => return Err(ModelError::Cancelled.into()),
+            () = cx.cancel.cancelled() => return Err(ModelError::cancelled().into()),
             message = answer => message?,
         };
         Ok(ModelResponse { message, update: Update::none() })
@@ -43,13 +43,24 @@ impl ModelCore for ModelCall<'_> {
 
 impl ModelCall<'_> {
     async fn stream(&self, cx: &RunContext, request: ChatRequest) -> Result<Message, ModelError> {
-        let id = MessageId::from(format!("run--{}", uuid::Uuid::now_v7()));
+        let mut id = new_id();
         let mut stream = self.agent.model.stream(request, &cx.cancel).await?;
         while let Some(chunk) = stream.next().await {
-            let fragment = match chunk? {
+            let chunk = chunk.map_err(|mut error| {
+                let partial = error.take_partial().map(|partial| partial.with_id(id.clone()));
+                error.partial(partial)
+            })?;
+            let fragment = match chunk {
                 ChatChunk::Text(text) => Fragment { text, ..Fragment::default() },
                 ChatChunk::Reasoning(reasoning) => Fragment { reasoning, ..Fragment::default() },
                 ChatChunk::ToolCall(call) => Fragment { call: Some(call), ..Fragment::default() },
+                // The fragments so far belong to a message that will never be whole; the next ones to another.
+                ChatChunk::Restart(error) => {
+                    let told = json!({"type": "llm_retry", "message_id": id, "reason": error.to_string()});
+                    cx.emit(AgentEvent::Custom(told)).await;
+                    id = new_id();
+                    continue;
+                }
                 ChatChunk::Done(mut message) => {
                     let usage = message.as_ai().and_then(|ai| ai.usage.clone());
                     let last = Fragment { usage, last: true, ..Fragment::default() };
@@ -60,12 +71,14 @@ impl ModelCall<'_> {
             };
             cx.emit(AgentEvent::MessageChunk(Box::new(fragment.into_message(&id)))).await;
         }
-        let model = self.agent.model.profile().name.clone();
-        Err(ModelError::Interrupted {
-            model,
-            message: "the stream ended before the answer was complete".to_owned(),
-        })
+        let model = &self.agent.model.profile().name;
+        let why = "the stream ended before the answer was complete";
+        Err(ModelError::new(ModelErrorKind::Interrupted, model, why))
     }
+}
+
+fn new_id() -> MessageId {
+    MessageId::from(format!("run--{}", uuid::Uuid::now_v7()))
 }
 
 #[derive(Default)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use hart_types::{CheckpointId, Message};
+use hart_types::{Ai, Body, CheckpointId, Message};
 use serde_json::Value;
 
 use crate::model_call::ModelCall;
@@ -172,12 +172,29 @@ impl<'a> Execution<'a> {
         let core = ModelCall { agent: self.agent };
         let request = ModelRequest { chat: core.request(&self.state), state: self.state.clone() };
         let next: ModelNext<'_> = Next { rest: &self.agent.chain, cx: self.cx, core: &core };
-        let ModelResponse { message, update } = guarded(self.cx, next.run(request))
-            .await
-            .map_err(|source| RunError::hook("a wrapper of the model call", source))?;
+        let ModelResponse { message, update } = match guarded(self.cx, next.run(request)).await {
+            Ok(response) => response,
+            Err(source) => return Err(self.keep_partial(source).await),
+        };
         let mut all = Update::none().messages(MessageWrites::append([message]));
         all.extend(update);
         self.obey("model", all.into()).await
+    }
+
+    /// What a broken answer had said so far stays in the thread, marked; the calls it was about to make do not.
+    async fn keep_partial(&mut self, mut source: HookError) -> RunError {
+        let partial = match &mut source {
+            HookError::Model(error) => error.take_partial(),
+            _ => None,
+        };
+        if let Some(mut message) = partial.filter(|message| !message.content.is_empty()) {
+            message.body = Body::Ai(Ai::default());
+            message.response_metadata.insert("incomplete".to_owned(), Value::Bool(true));
+            if let Err(error) = self.apply("model", Update::none().messages(message)).await {
+                tracing::warn!(%error, "the beginning of a broken answer could not be kept");
+            }
+        }
+        RunError::hook("a wrapper of the model call", source)
     }
 
     /// Runs the pending calls concurrently; their results enter the thread in call order.
@@ -276,7 +293,7 @@ pub(crate) async fn guarded<T>(
         finished = &mut work => finished,
         () = cx.cancel.cancelled() => match tokio::time::timeout(CANCEL_GRACE, &mut work).await {
             Ok(finished) => finished,
-            Err(_) => return Err(ModelError::Cancelled.into()),
+            Err(_) => return Err(ModelError::cancelled().into()),
         },
     };
     finished.unwrap_or_else(|panic| Err(HookError::Panic(panic_text(panic.as_ref()))))

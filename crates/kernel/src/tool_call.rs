@@ -11,7 +11,7 @@ use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatu
 
 use crate::run::{guarded, panic_text};
 use crate::{
-    Agent, AgentEvent, Command, HookError, MessageList, ModelError, Next, RunContext, State, ToolContext,
+    Agent, AgentEvent, Command, HookError, MessageList, ModelErrorKind, Next, RunContext, State, ToolContext,
     ToolCore, ToolError, ToolNext, ToolOutcome, ToolRequest,
 };
 
@@ -72,7 +72,7 @@ impl Pending {
     /// The result of a call whose failure ends the run.
     pub(crate) fn failed(&self, error: &HookError) -> Message {
         match error {
-            HookError::Model(ModelError::Cancelled) => {
+            HookError::Model(error) if error.kind == ModelErrorKind::Cancelled => {
                 self.error("Error: cancelled before it finished; what it had done until then is not known.")
             }
             other => self.error(format!("Error: the run ended here: {other}")),

@@ -172,7 +172,7 @@ async fn a_wrapper_may_retry() {
             }
         }
     }
-    let busy = ModelError::RateLimited { model: "m".into(), message: "busy".into(), retry_after: None };
+    let busy = ModelError::new(ModelErrorKind::RateLimit, "m", "busy");
     let model = Script::of([Err(busy), Ok(say("at last"))]);
     let agent = Agent::builder(model.clone()).middleware(vec![Arc::new(Retry)]).build().unwrap();
     let report = agent.run(ask("q"), &cx()).await;
@@ -204,10 +204,10 @@ async fn a_wrapper_may_answer_itself_and_write_state() {
 
 #[tokio::test]
 async fn the_state_reached_survives_a_failing_model() {
-    let refused = ModelError::Unauthorized { model: "m".into(), status: 401, message: "bad key".into() };
+    let refused = ModelError::new(ModelErrorKind::Auth, "m", "bad key");
     let agent = Agent::builder(Script::of([Err(refused)])).build().unwrap();
     let report = agent.run(ask("q"), &cx()).await;
-    assert!(matches!(report.outcome, Err(RunError::Model(ModelError::Unauthorized { .. }))));
+    assert!(matches!(&report.outcome, Err(RunError::Model(error)) if error.kind == ModelErrorKind::Auth));
     assert_eq!(transcript(&report), [("human".to_owned(), "q".to_owned())]);
 }
 

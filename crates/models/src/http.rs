@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use hart_kernel::{ChatStream, ModelError};
+use hart_kernel::{ChatStream, ModelError, ModelErrorKind, TimeoutPhase};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
@@ -108,20 +108,22 @@ impl Endpoint {
     ) -> Result<F::Output, ModelError> {
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(ModelError::Cancelled),
-            waited = tokio::time::timeout(limit, future) => waited.map_err(|_| self.silent(limit)),
+            () = cancel.cancelled() => Err(ModelError::cancelled()),
+            waited = tokio::time::timeout(limit, future) => waited.map_err(|_| self.silent(TimeoutPhase::FirstByte, limit)),
         }
     }
 
     async fn refused(&self, response: reqwest::Response, cancel: &CancellationToken) -> ModelError {
         let status = response.status().as_u16();
         let retry_after = failure::retry_after(response.headers());
-        match self.body(response, cancel).await {
+        let request_id = failure::request_id(response.headers());
+        let error = match self.body(response, cancel).await {
             Ok(body) => self.failure(Failure::of_response(status, &body), retry_after),
-            Err(ModelError::Cancelled) => ModelError::Cancelled,
+            Err(error) if error.kind == ModelErrorKind::Cancelled => error,
             // The status alone is still worth more than the trouble with its body.
             Err(_) => self.failure(Failure::of_response(status, b""), retry_after),
-        }
+        };
+        error.request_id(request_id)
     }
 
     async fn body(
@@ -145,32 +147,34 @@ impl Endpoint {
         if let Some(key) = &self.key {
             failure.redact(key.expose_secret());
         }
-        failure.into_error(self.model.clone(), retry_after)
+        failure.into_error(&self.model, retry_after).provider(self.provider)
     }
 
     fn transport(&self, error: reqwest::Error) -> ModelError {
-        let connect = error.is_connect();
+        let (connect, timeout) = (error.is_connect(), error.is_timeout());
         let source = error.without_url();
-        if connect {
-            return ModelError::Unreachable {
-                model: self.model.clone(),
-                url: shown(&self.url),
-                source: Box::new(source),
-            };
+        if !connect {
+            return self.error(ModelErrorKind::Interrupted, chain(&source));
         }
-        self.interrupted(chain(&source))
+        let kind =
+            if timeout { ModelErrorKind::Timeout(TimeoutPhase::Connect) } else { ModelErrorKind::Network };
+        self.error(kind, shown(&self.url)).source(source)
     }
 
-    fn silent(&self, after: Duration) -> ModelError {
-        ModelError::Silent { model: self.model.clone(), after }
+    fn silent(&self, phase: TimeoutPhase, after: Duration) -> ModelError {
+        self.error(ModelErrorKind::Timeout(phase), format!("nothing for {} s", after.as_secs_f64()))
     }
 
     fn interrupted(&self, message: impl Into<String>) -> ModelError {
-        ModelError::Interrupted { model: self.model.clone(), message: message.into() }
+        self.error(ModelErrorKind::Interrupted, message)
     }
 
     fn protocol(&self, message: impl Into<String>) -> ModelError {
-        ModelError::Protocol { model: self.model.clone(), message: message.into() }
+        self.error(ModelErrorKind::Malformed, message)
+    }
+
+    fn error(&self, kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
+        ModelError::new(kind, &self.model, message).provider(self.provider)
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn stream(message: Message, pace: Option<Duration>, cancel: &Cancella
         };
         if cancelled {
             chunks.clear();
-            return Some((Err(ModelError::Cancelled), (chunks, cancel)));
+            return Some((Err(ModelError::cancelled()), (chunks, cancel)));
         }
         Some((Ok(chunk), (chunks, cancel)))
     }))

@@ -25,7 +25,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile};
+use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelErrorKind, ModelProfile};
 use hart_types::{Body, Message};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -170,9 +170,8 @@ impl Replay {
         let conversation = normalise(&request.messages);
         let key = (request.caller.to_string(), key(&conversation));
         let Some(calls) = self.index.get(&key) else {
-            return Err(ModelError::NotRecorded {
-                difference: self.difference(&request.caller, &conversation),
-            });
+            let difference = self.difference(&request.caller, &conversation);
+            return Err(ModelError::new(ModelErrorKind::NotRecorded, &self.profile.name, difference));
         };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let count = asked.entry(key).or_default();

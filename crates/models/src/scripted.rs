@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile};
+use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelErrorKind, ModelProfile};
 use hart_types::{Body, Message, ToolCall};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -116,13 +116,12 @@ impl ChatModel for ScriptedModel {
             Some(ScriptedTurn::Fail(error)) => Err(error),
             Some(ScriptedTurn::Hang) => {
                 cancel.cancelled().await;
-                Err(ModelError::Cancelled)
+                Err(ModelError::cancelled())
             }
-            None => Err(ModelError::Rejected {
-                model: self.profile.name.clone(),
-                status: 500,
-                message: "the script is exhausted: push more turns".to_owned(),
-            }),
+            None => {
+                let why = "the script is exhausted: push more turns";
+                Err(ModelError::new(ModelErrorKind::BadRequest, &self.profile.name, why))
+            }
         }
     }
 }

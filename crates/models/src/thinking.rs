@@ -37,8 +37,10 @@ impl Thinking {
         match reasoning {
             Reasoning::Default => {}
             Reasoning::Off => merge::options(body, &self.disabled),
-            Reasoning::On(effort) => {
-                if self.effort {
+            Reasoning::On(_) | Reasoning::Budget(_) => {
+                if self.effort
+                    && let Some(effort) = effort(reasoning)
+                {
                     body.insert("reasoning_effort".to_owned(), word(effort).into());
                 }
                 if self.supported || self.effort {
@@ -46,6 +48,17 @@ impl Thinking {
                 }
             }
         }
+    }
+}
+
+/// The effort that a setting stands for.
+pub(crate) fn effort(reasoning: Reasoning) -> Option<Effort> {
+    match reasoning {
+        Reasoning::Default | Reasoning::Off => None,
+        Reasoning::On(effort) => Some(effort),
+        Reasoning::Budget(..=6_000) => Some(Effort::Low),
+        Reasoning::Budget(..=16_000) => Some(Effort::Medium),
+        Reasoning::Budget(_) => Some(Effort::High),
     }
 }
 

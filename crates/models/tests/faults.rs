@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use hart_kernel::{ChatChunk, ModelError};
+use hart_kernel::{ChatChunk, ModelErrorKind};
 use hart_models::Dialect;
 use hart_testkit::{ModelServer, Turn};
 use serde_json::json;
@@ -18,35 +18,28 @@ async fn refusals_have_their_kind_and_the_providers_words() {
         let model = model(&server, dialect);
         server.push(Turn::status(401).message(format!("invalid key {KEY}")));
         let error = fails(&*model, human("hi")).await;
-        assert_eq!(error.to_string(), "`m` refused the API key (401): invalid key [api key]");
+        assert_eq!((error.kind, error.message.as_str()), (ModelErrorKind::Auth, "invalid key [api key]"));
+        assert!(!error.to_string().contains(KEY));
 
         server.push(Turn::status(429).message("slow down").header("retry-after", "2"));
-        match fails(&*model, human("hi")).await {
-            ModelError::RateLimited { retry_after, message, .. } => {
-                assert_eq!((retry_after, message.as_str()), (Some(Duration::from_secs(2)), "slow down"));
-            }
-            other => panic!("{other:?}"),
-        }
+        let error = fails(&*model, human("hi")).await;
+        assert_eq!((error.kind, error.message.as_str()), (ModelErrorKind::RateLimit, "slow down"));
+        assert_eq!(error.retry_after, Some(Duration::from_secs(2)));
 
         server.push(Turn::status(500).message("boom"));
         let error = fails(&*model, human("hi")).await;
-        assert!(
-            matches!(&error, ModelError::Rejected { status: 500, message, .. } if message == "boom"),
-            "{error:?}"
-        );
+        assert!(error.status == Some(500) && error.message == "boom", "{error:?}");
 
         server.push(Turn::status(502).body_text("<html>Bad gateway</html>"));
         let error = fails(&*model, human("hi")).await;
-        assert!(
-            matches!(&error, ModelError::Rejected { status: 502, message, .. } if message.contains("Bad gateway"))
-        );
+        assert!(error.status == Some(502) && error.message.contains("Bad gateway"));
 
         server.push(Turn::status(400).message("prompt is too long: 300000 tokens > 200000 maximum"));
-        assert!(matches!(fails(&*model, human("hi")).await, ModelError::ContextOverflow { .. }));
+        assert!(matches!(fails(&*model, human("hi")).await.kind, ModelErrorKind::ContextOverflow { .. }));
         server.push(
             Turn::status(400).body(json!({"error": {"message": "x", "code": "context_length_exceeded"}})),
         );
-        assert!(matches!(fails(&*model, human("hi")).await, ModelError::ContextOverflow { .. }));
+        assert!(matches!(fails(&*model, human("hi")).await.kind, ModelErrorKind::ContextOverflow { .. }));
     }
 }
 
@@ -57,12 +50,9 @@ async fn an_error_inside_the_stream_is_an_error() {
         let model = model(&server, dialect);
         server.push(Turn::new().text("half").stream_error("overloaded_error", "too busy"));
         let error = fails(&*model, human("hi")).await;
-        assert!(
-            matches!(&error, ModelError::Rejected { status: 529, message, .. } if message == "too busy"),
-            "{error:?}"
-        );
+        assert!(error.status == Some(529) && error.message == "too busy", "{error:?}");
         server.push(Turn::new().stream_error("rate_limit_error", "wait"));
-        assert!(matches!(fails(&*model, human("hi")).await, ModelError::RateLimited { .. }));
+        assert!(matches!(fails(&*model, human("hi")).await.kind, ModelErrorKind::RateLimit));
     }
 }
 
@@ -74,12 +64,12 @@ async fn an_answer_that_breaks_off_is_interrupted() {
         for events in 0..4 {
             server.push(Turn::new().text("a long answer").chunk_chars(2).cut_after(events));
             let error = fails(&*model, human("hi")).await;
-            assert!(matches!(error, ModelError::Interrupted { .. }), "{dialect:?} {events}: {error:?}");
+            assert!(matches!(error.kind, ModelErrorKind::Interrupted), "{dialect:?} {events}: {error:?}");
         }
         // The body ends properly, but the model never said that it had finished.
         server.push(Turn::raw_sse("data: {\"type\":\"ping\",\"choices\":[]}\n\ndata: {\"ty"));
         let error = fails(&*model, human("hi")).await;
-        assert!(matches!(error, ModelError::Interrupted { .. }), "{error:?}");
+        assert!(matches!(error.kind, ModelErrorKind::Interrupted), "{error:?}");
     }
 }
 
@@ -89,11 +79,11 @@ async fn nonsense_is_a_protocol_error() {
     for dialect in DIALECTS {
         let model = model(&server, dialect);
         server.push(Turn::raw_sse("data: <html>\n\n"));
-        assert!(matches!(fails(&*model, human("hi")).await, ModelError::Protocol { .. }));
+        assert!(matches!(fails(&*model, human("hi")).await.kind, ModelErrorKind::Malformed));
         server.push(Turn::new().body(json!({"choices": []})));
-        assert!(matches!(fails(&*model, human("hi")).await, ModelError::Protocol { .. }));
+        assert!(matches!(fails(&*model, human("hi")).await.kind, ModelErrorKind::Malformed));
         server.push(Turn::new().body(json!({"error": {"message": "no credit", "code": 402}})));
-        assert!(matches!(fails(&*model, human("hi")).await, ModelError::Rejected { status: 402, .. }));
+        assert!(fails(&*model, human("hi")).await.status == Some(402));
     }
 }
 
@@ -110,7 +100,7 @@ async fn silence_is_noticed_before_and_inside_an_answer() {
         ] {
             server.push(turn);
             let error = fails(&*model, human("hi")).await;
-            assert!(matches!(error, ModelError::Silent { .. }), "{error:?}");
+            assert!(matches!(error.kind, ModelErrorKind::Timeout(_)), "{error:?}");
         }
     }
 }
@@ -133,7 +123,7 @@ async fn cancelling_ends_the_request_wherever_it_is() {
         let model = model(&server, dialect);
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert!(matches!(model.stream(human("hi"), &cancel).await.err(), Some(ModelError::Cancelled)));
+        assert!(model.stream(human("hi"), &cancel).await.err().unwrap().kind == ModelErrorKind::Cancelled);
         assert!(server.requests().is_empty());
 
         // While it waits for headers.
@@ -143,7 +133,7 @@ async fn cancelling_ends_the_request_wherever_it_is() {
             server.wait_for_requests(1).await;
             cancel.cancel();
         });
-        assert!(matches!(answer.err(), Some(ModelError::Cancelled)));
+        assert!(answer.err().unwrap().kind == ModelErrorKind::Cancelled);
         server.wait_for_disconnect().await;
     }
 }
@@ -166,7 +156,7 @@ async fn cancelling_or_dropping_mid_stream_disconnects() {
                 while let Some(chunk) = stream.next().await {
                     last = Some(chunk);
                 }
-                assert!(matches!(last, Some(Err(ModelError::Cancelled))));
+                assert!(matches!(last, Some(Err(error)) if error.kind == ModelErrorKind::Cancelled));
             }
             server.wait_for_disconnect().await;
         }
@@ -184,7 +174,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
         config.base_url = format!("http://127.0.0.1:{port}/v1");
         let error = fails(&*hart_models::build(&config, &http()), human("hi")).await;
         assert!(error.to_string().contains(&format!("at http://127.0.0.1:{port}/v1/")), "{error}");
-        assert!(matches!(error, ModelError::Unreachable { .. }));
+        assert!(matches!(error.kind, ModelErrorKind::Network));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_kernel::{ChatRequest, ModelError};
+use hart_kernel::{ChatRequest, ModelError, ModelErrorKind};
 use hart_models::{Cassette, Recorder, Replay, ScriptedModel, ScriptedTurn};
 use hart_types::{Block, Message, ToolCallId, ToolStatus};
 use serde_json::json;
@@ -38,7 +38,7 @@ async fn recorded(path: &std::path::Path) {
     let script = ScriptedModel::new([
         ScriptedTurn::from(called("call_aaaa", "run-1")),
         reasoned.into(),
-        ScriptedTurn::Fail(ModelError::Cancelled),
+        ScriptedTurn::Fail(ModelError::cancelled()),
         ScriptedTurn::text("A title"),
     ]);
     let recorder = Recorder::new(Arc::new(script), path).unwrap();
@@ -148,7 +148,7 @@ async fn playback_can_be_cancelled() {
     let cancel = CancellationToken::new();
     let stream = hart_kernel::ChatModel::stream(&replay, human("hi"), &cancel).await.unwrap();
     cancel.cancel();
-    assert!(matches!(crate::support::collect(stream).await, Err(ModelError::Cancelled)));
+    assert!(crate::support::collect(stream).await.unwrap_err().kind == ModelErrorKind::Cancelled);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Invariant: every key has a default, and an unknown key is an error rather than a setting without effect.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use crate::error::{Result, SandboxError};
 use crate::path::{SKILLS, USER_DATA, VPath};
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxConfig {
     /// The provider, spelled as DeerFlow spells it (`deerflow.sandbox.local:LocalSandboxProvider`) or `local`.
@@ -29,6 +30,33 @@ pub struct SandboxConfig {
     pub mounts: Vec<Mount>,
     /// Variables every command gets, beside the few the sandbox sets itself.
     pub environment: BTreeMap<String, String>,
+}
+
+/// Written out because values of `environment` may be secrets, and this ends up in logs: it shows the names only.
+impl fmt::Debug for SandboxConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Taken apart so that a new field cannot be forgotten here.
+        let Self {
+            provider,
+            allow_host_bash,
+            bash_output_max_chars,
+            read_file_output_max_chars,
+            ls_output_max_chars,
+            bash_command_timeout,
+            mounts,
+            environment,
+        } = self;
+        f.debug_struct("SandboxConfig")
+            .field("provider", provider)
+            .field("allow_host_bash", allow_host_bash)
+            .field("bash_output_max_chars", bash_output_max_chars)
+            .field("read_file_output_max_chars", read_file_output_max_chars)
+            .field("ls_output_max_chars", ls_output_max_chars)
+            .field("bash_command_timeout", bash_command_timeout)
+            .field("mounts", mounts)
+            .field("environment", &environment.keys())
+            .finish()
+    }
 }
 
 /// A host directory shown in the sandbox at `container_path`.

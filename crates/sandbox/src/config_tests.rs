@@ -82,3 +82,12 @@ fn impossible_variables_are_refused() {
     let environment = BTreeMap::from([("A=B".to_owned(), String::new())]);
     assert!(SandboxConfig { environment, ..SandboxConfig::default() }.validate().is_err());
 }
+
+#[test]
+fn debug_output_names_variables_without_their_values() {
+    let environment = BTreeMap::from([("API_KEY".to_owned(), "hunter2".to_owned())]);
+    let config = SandboxConfig { environment, ..SandboxConfig::default() };
+    for shown in [format!("{config:?}"), format!("{config:#?}")] {
+        assert!(shown.contains("API_KEY") && !shown.contains("hunter2"), "{shown}");
+    }
+}

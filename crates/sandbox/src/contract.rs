@@ -127,7 +127,7 @@ pub struct Entry {
     pub depth: usize,
 }
 
-/// Entries in path order; a directory comes directly before its content.
+/// Entries in path order, compared name by name (as bytes): a directory comes directly before its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     pub entries: Vec<Entry>,

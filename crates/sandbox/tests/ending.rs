@@ -104,13 +104,10 @@ async fn shutdown_ends_what_runs() {
     assert!(again.unwrap_err().to_string().contains("shutting down"));
 }
 
-const HELPER: &str = "HART_SANDBOX_TEST_HELPER";
+/// Set only in the process to be killed: the marker of its command and its home directory.
+const TO_BE_KILLED: &str = "HART_SANDBOX_TEST_TO_BE_KILLED";
 
-/// Not a test: the process that `killing_hart_takes_the_whole_tree` kills.
-#[tokio::test]
-#[ignore = "started by another test"]
-async fn helper_that_is_killed() {
-    let Ok(setting) = std::env::var(HELPER) else { return };
+async fn run_until_killed(setting: &str) {
     let (marker, home) = setting.split_once('|').unwrap();
     let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.into(), None).unwrap();
     let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
@@ -119,12 +116,16 @@ async fn helper_that_is_killed() {
 
 #[tokio::test]
 async fn killing_hart_takes_the_whole_tree() {
+    // Who kills hart must outlive it, so hart is a second process: this binary, started below for this test alone.
+    if let Ok(setting) = std::env::var(TO_BE_KILLED) {
+        return run_until_killed(&setting).await;
+    }
     let Some(place) = Place::isolated().await else { return };
     let marker = marker("kill");
     // The marker is also an argument (a filter that matches no test), so it finds hart's own forks too.
     let mut helper = Command::new(std::env::current_exe().unwrap())
-        .args(["--include-ignored", "--exact", "ending::helper_that_is_killed", &marker])
-        .env(HELPER, format!("{marker}|{}", place.home.display()))
+        .args(["--exact", "ending::killing_hart_takes_the_whole_tree", &marker])
+        .env(TO_BE_KILLED, format!("{marker}|{}", place.home.display()))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

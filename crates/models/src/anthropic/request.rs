@@ -57,10 +57,8 @@ impl Settings {
         self.thinking.apply(asked.reasoning, &mut body);
         // OpenAI's word; the effort is said by the budget here.
         body.shift_remove("reasoning_effort");
-        if let (Reasoning::On(effort), true, false) =
-            (asked.reasoning, self.thinking.supported, body.contains_key("thinking"))
-        {
-            self.think(effort, max_tokens, &mut body);
+        if self.thinking.supported && !body.contains_key("thinking") {
+            self.think(asked.reasoning, max_tokens, &mut body);
         }
         // The API refuses these together; the caller's choice of a tool is the stronger wish.
         if matches!(asked.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
@@ -74,7 +72,8 @@ impl Settings {
         body
     }
 
-    fn think(&self, effort: Effort, max_tokens: u32, body: &mut Map<String, Value>) {
+    fn think(&self, reasoning: Reasoning, max_tokens: u32, body: &mut Map<String, Value>) {
+        let Some(effort) = thinking::effort(reasoning) else { return };
         if self.adaptive {
             // Left to itself, the model would think in silence.
             body.insert("thinking".to_owned(), json!({"type": "adaptive", "display": "summarized"}));
@@ -82,7 +81,7 @@ impl Settings {
             if let Some(config) = config.as_object_mut() {
                 config.entry("effort").or_insert_with(|| thinking::word(effort).into());
             }
-        } else if let Some(budget) = budget(effort, max_tokens) {
+        } else if let Some(budget) = budget(reasoning, effort, max_tokens) {
             body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": budget}));
         }
     }
@@ -98,11 +97,12 @@ fn is_adaptive(model: &str) -> bool {
 }
 
 /// Thinking counts towards the limit of the answer: a quarter stays for what is said.
-fn budget(effort: Effort, max_tokens: u32) -> Option<u32> {
-    let wanted = match effort {
-        Effort::Low => 4096,
-        Effort::Medium => 10_240,
-        Effort::High => 24_576,
+fn budget(reasoning: Reasoning, effort: Effort, max_tokens: u32) -> Option<u32> {
+    let wanted = match (reasoning, effort) {
+        (Reasoning::Budget(tokens), _) => tokens,
+        (_, Effort::Low) => 4096,
+        (_, Effort::Medium) => 10_240,
+        (_, Effort::High) => 24_576,
     };
     let budget = wanted.min(max_tokens - max_tokens / 4);
     (budget >= MIN_THINKING).then_some(budget)

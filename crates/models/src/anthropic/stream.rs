@@ -215,8 +215,11 @@ impl Decoder for MessagesDecoder {
         Ok(Progress::More)
     }
 
-    fn finish(&mut self) -> Option<Message> {
-        self.stop_reason.as_ref()?;
+    fn is_complete(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    fn take(&mut self) -> Message {
         let mut ai = Ai { usage: self.usage.take().map(Usage::normalised), ..Ai::default() };
         let open = std::mem::take(&mut self.blocks);
         // Calls live in `tool_calls`. Only where something follows a call does the content have to mark its place.
@@ -241,7 +244,7 @@ impl Decoder for MessagesDecoder {
         };
         let mut message = Message::new(Body::Ai(ai), content);
         message.response_metadata = self.metadata();
-        Some(message)
+        message
     }
 }
 

@@ -9,7 +9,7 @@ fn decode(events: &[Value]) -> (Vec<ChatChunk>, Option<Message>) {
         let name = event["type"].as_str().unwrap().to_owned();
         decoder.event(SseEvent { event: &name, data: &event.to_string(), id: "" }, &mut out).unwrap();
     }
-    (out.into(), decoder.finish())
+    (out.into(), decoder.is_complete().then(|| decoder.take()))
 }
 
 fn start(index: u64, block: Value) -> Value {

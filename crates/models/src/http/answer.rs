@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::Stream;
-use hart_kernel::{ChatChunk, ModelError};
+use hart_kernel::{ChatChunk, ModelError, TimeoutPhase};
 use hart_types::Message;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -20,8 +20,11 @@ use crate::sse::{SseDecoder, SseEvent};
 pub(crate) trait Decoder: Send + Unpin + 'static {
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault>;
 
-    /// The whole answer, if what has come is one: the provider has said why it stopped.
-    fn finish(&mut self) -> Option<Message>;
+    /// Whether the provider has said why it stopped.
+    fn is_complete(&self) -> bool;
+
+    /// What has come so far, as a message.
+    fn take(&mut self) -> Message;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +95,18 @@ impl<D: Decoder> Answer<D> {
                 }
             }
         }
-        let message = self.decoder.finish().ok_or(otherwise)?;
+        let complete = self.decoder.is_complete();
+        let message = self.decoder.take();
+        if !complete {
+            return Err(otherwise.partial(Some(message)));
+        }
         self.ready.push_back(ChatChunk::Done(Box::new(message)));
         Ok(())
     }
 
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelError>> {
         if self.cancelled.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(ModelError::Cancelled));
+            return Poll::Ready(Err(ModelError::cancelled()));
         }
         loop {
             if self.decode()? == Progress::Complete {
@@ -129,7 +136,7 @@ impl<D: Decoder> Answer<D> {
                 }
                 Poll::Pending => {
                     ready!(self.silence.as_mut().poll(cx));
-                    let error = self.endpoint.silent(self.endpoint.silence);
+                    let error = self.endpoint.silent(TimeoutPhase::Idle, self.endpoint.silence);
                     return Poll::Ready(self.end(cx, error));
                 }
             }
@@ -149,6 +156,8 @@ impl<D: Decoder> Stream for Answer<D> {
             return Poll::Ready(None);
         }
         if let Err(error) = ready!(this.advance(cx)) {
+            let error =
+                if error.partial.is_none() { error.partial(Some(this.decoder.take())) } else { error };
             this.body = None;
             this.ready.clear();
             return Poll::Ready(Some(Err(error)));

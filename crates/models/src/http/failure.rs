@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use hart_kernel::ModelError;
+use hart_kernel::{ModelError, ModelErrorKind};
 use jiff::fmt::rfc2822;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
@@ -19,6 +19,7 @@ pub(crate) struct Failure {
     /// The provider's word for it, `type` or `code`.
     kind: String,
     message: String,
+    told_by_status: bool,
 }
 
 impl Failure {
@@ -26,9 +27,10 @@ impl Failure {
     pub(super) fn of_response(status: u16, body: &[u8]) -> Self {
         let mut failure = Self::of_body(body).unwrap_or_else(|| {
             let text = String::from_utf8_lossy(body);
-            Self { status, kind: String::new(), message: text.trim().to_owned() }
+            Self { status, kind: String::new(), message: text.trim().to_owned(), told_by_status: true }
         });
         failure.status = status;
+        failure.told_by_status = true;
         if failure.message.is_empty() {
             failure.message = "no reason given".to_owned();
         }
@@ -64,7 +66,7 @@ impl Failure {
         let numeric = code.parse().ok().filter(|code| (400..600).contains(code));
         let status = numeric.unwrap_or_else(|| status_of(&kind));
         let kind = if numeric.is_some() || code.is_empty() { kind } else { format!("{kind} {code}") };
-        Self { status, kind, message }
+        Self { status, kind, message, told_by_status: false }
     }
 
     pub(super) fn redact(&mut self, key: &str) {
@@ -74,16 +76,34 @@ impl Failure {
         }
     }
 
-    pub(super) fn into_error(self, model: String, retry_after: Option<Duration>) -> ModelError {
-        let overflow = self.is_overflow();
-        let Self { status, message, .. } = self;
-        let message = shortened(&message);
-        match status {
-            401 | 403 => ModelError::Unauthorized { model, status, message },
-            429 if !overflow => ModelError::RateLimited { model, message, retry_after },
-            _ if overflow => ModelError::ContextOverflow { model, message },
-            _ => ModelError::Rejected { model, status, message },
+    pub(super) fn into_error(self, model: &str, retry_after: Option<Duration>) -> ModelError {
+        let kind = self.error_kind();
+        let error = ModelError::new(kind, model, shortened(&self.message)).retry_after(retry_after);
+        // What an error inside a stream stands for is not a status anybody sent.
+        if self.told_by_status { error.status(self.status) } else { error }
+    }
+
+    fn error_kind(&self) -> ModelErrorKind {
+        if self.is_overflow() {
+            let (used, limit) = overflow_numbers(&self.message);
+            return ModelErrorKind::ContextOverflow { limit, used };
         }
+        if self.is_content_filter() {
+            return ModelErrorKind::ContentFilter;
+        }
+        match self.status {
+            401 | 403 => ModelErrorKind::Auth,
+            429 => ModelErrorKind::RateLimit,
+            408 | 409 | 425 | 500.. => ModelErrorKind::Overloaded,
+            _ => ModelErrorKind::BadRequest,
+        }
+    }
+
+    fn is_content_filter(&self) -> bool {
+        let kind = self.kind.to_ascii_lowercase();
+        ["content_filter", "content_policy", "responsibleaipolicyviolation", "data_inspection_failed"]
+            .iter()
+            .any(|word| kind.contains(word))
     }
 
     fn is_overflow(&self) -> bool {
@@ -113,6 +133,20 @@ const OVERFLOW: [&str; 12] = [
     "maximum prompt length",
 ];
 
+/// Used and allowed tokens, where the message tells them: the two largest numbers, the limit being the smaller.
+fn overflow_numbers(message: &str) -> (Option<u64>, Option<u64>) {
+    let digits = message.replace(',', "");
+    let numbers = digits.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok());
+    let mut large: Vec<u64> = numbers.filter(|number| *number >= 256).collect();
+    large.sort_unstable();
+    large.dedup();
+    match large.as_slice() {
+        [.., limit, used] => (Some(*used), Some(*limit)),
+        [limit] => (None, Some(*limit)),
+        [] => (None, None),
+    }
+}
+
 /// Inside a stream there is no HTTP status; the kind of error stands for one.
 fn status_of(kind: &str) -> u16 {
     match kind {
@@ -140,6 +174,13 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let date = |text: &str| rfc2822::parse(text).ok().map(|zoned| zoned.timestamp());
     let wait = date(after?)?.as_second() - date(text(DATE.as_str())?)?.as_second();
     u64::try_from(wait).ok().map(Duration::from_secs)
+}
+
+/// What the provider calls the request.
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+    let names = ["request-id", "x-request-id", "x-amzn-requestid", "cf-ray"];
+    let value = names.iter().find_map(|name| headers.get(*name))?;
+    value.to_str().ok().map(str::to_owned)
 }
 
 /// An error with its causes, on one line.

@@ -3,7 +3,7 @@ use reqwest::header::HeaderValue;
 use super::*;
 
 fn error(status: u16, body: &str) -> ModelError {
-    Failure::of_response(status, body.as_bytes()).into_error("m".to_owned(), None)
+    Failure::of_response(status, body.as_bytes()).into_error("m", None)
 }
 
 #[test]
@@ -18,12 +18,9 @@ fn the_providers_words_are_found_in_every_shape() {
         "no such model",
     ];
     for body in bodies {
-        match error(404, body) {
-            ModelError::Rejected { status: 404, message, .. } => {
-                assert_eq!(message, "no such model", "{body}")
-            }
-            other => panic!("{body}: {other:?}"),
-        }
+        let error = error(404, body);
+        assert_eq!((error.kind, error.status), (ModelErrorKind::BadRequest, Some(404)), "{body}");
+        assert_eq!(error.message, "no such model", "{body}");
     }
 }
 
@@ -46,16 +43,25 @@ fn a_conversation_that_is_too_long_is_recognised() {
         ),
     ];
     for (status, body) in cases {
-        assert!(matches!(error(status, body), ModelError::ContextOverflow { .. }), "{body}");
+        assert!(matches!(error(status, body).kind, ModelErrorKind::ContextOverflow { .. }), "{body}");
     }
 }
 
 #[test]
 fn refusals_and_limits_have_their_kind() {
-    assert!(matches!(error(401, "{}"), ModelError::Unauthorized { status: 401, .. }));
-    assert!(matches!(error(403, ""), ModelError::Unauthorized { status: 403, .. }));
-    assert!(matches!(error(429, ""), ModelError::RateLimited { .. }));
-    assert!(matches!(error(529, ""), ModelError::Rejected { status: 529, .. }));
+    for (status, kind) in [
+        (401, ModelErrorKind::Auth),
+        (403, ModelErrorKind::Auth),
+        (404, ModelErrorKind::BadRequest),
+        (408, ModelErrorKind::Overloaded),
+        (429, ModelErrorKind::RateLimit),
+        (500, ModelErrorKind::Overloaded),
+        (529, ModelErrorKind::Overloaded),
+    ] {
+        assert_eq!(error(status, "{}").kind, kind, "{status}");
+    }
+    let filtered = r#"{"error":{"message":"no","type":"invalid_request_error","code":"content_filter"}}"#;
+    assert_eq!(error(400, filtered).kind, ModelErrorKind::ContentFilter);
 }
 
 #[test]
@@ -69,10 +75,8 @@ fn an_error_in_a_stream_gets_the_status_its_kind_stands_for() {
 
 #[test]
 fn a_long_message_is_cut_and_a_page_becomes_one_line() {
-    let ModelError::Rejected { message, .. } = error(502, &format!("<html>\n\n{}", "ü ".repeat(2000)))
-    else {
-        panic!("not rejected");
-    };
+    let error = error(502, &format!("<html>\n\n{}", "ü ".repeat(2000)));
+    let message = &error.message;
     assert!(message.starts_with("<html> ü") && message.ends_with('…'));
     assert_eq!(message.chars().count(), MAX_MESSAGE + 1);
 }
@@ -98,4 +102,15 @@ fn waiting_times_come_in_three_spellings() {
     assert_eq!(wait(&[("retry-after", "soon")]), None);
     assert_eq!(wait(&[("retry-after", "-1")]), None);
     assert_eq!(wait(&[]), None);
+}
+
+#[test]
+fn the_numbers_of_an_overflow_are_read() {
+    for (message, expected) in [
+        ("prompt is too long: 300,000 tokens > 200000 maximum", (Some(300_000), Some(200_000))),
+        ("This model's maximum context length is 8192 tokens.", (None, Some(8192))),
+        ("prompt is too long", (None, None)),
+    ] {
+        assert_eq!(overflow_numbers(message), expected, "{message}");
+    }
 }

@@ -138,10 +138,11 @@ impl Decoder for ChatDecoder {
         Ok(Progress::More)
     }
 
-    fn finish(&mut self) -> Option<Message> {
-        if !self.done && self.finish_reason.is_none() {
-            return None;
-        }
+    fn is_complete(&self) -> bool {
+        self.done || self.finish_reason.is_some()
+    }
+
+    fn take(&mut self) -> Message {
         let (tool_calls, invalid_tool_calls) = std::mem::take(&mut self.calls).finish();
         let usage = self.usage.take().map(Usage::normalised);
         let text = std::mem::take(&mut self.text);
@@ -167,7 +168,7 @@ impl Decoder for ChatDecoder {
             let refusal = std::mem::take(&mut self.refusal);
             message.additional_kwargs.insert("refusal".to_owned(), refusal.into());
         }
-        Some(message)
+        message
     }
 }
 

@@ -10,7 +10,7 @@ fn decode(events: &[Value]) -> (Vec<ChatChunk>, Option<Message>) {
         let data = event.as_str().map_or_else(|| event.to_string(), str::to_owned);
         decoder.event(SseEvent { event: "message", data: &data, id: "" }, &mut out).unwrap();
     }
-    (out.into(), decoder.finish())
+    (out.into(), decoder.is_complete().then(|| decoder.take()))
 }
 
 fn delta(delta: Value) -> Value {

@@ -109,7 +109,10 @@ pub(crate) fn list(roots: &Roots, path: &VPath, depth: usize) -> Result<Listing>
             list_below(&root, relative, path, depth, 0, &mut listing)?;
         }
         Place::UserData => {
-            for root in roots.of_thread() {
+            // Their usual order has the workspace first, which suits a search; a listing promises path order.
+            let mut own: Vec<_> = roots.of_thread().collect();
+            own.sort_unstable_by_key(|root| root.shown_at.as_str());
+            for root in own {
                 let shown = &root.shown_at;
                 let entry = Entry { path: shown.clone(), kind: EntryKind::Directory, size: 0, depth: 1 };
                 listing.entries.push(entry);
