@@ -4,15 +4,18 @@
 //! environment or a file that it was not given.
 
 mod anthropic;
+pub mod catalogue;
 pub mod config;
 mod continued;
 pub mod discover;
 mod encoded;
 mod factory;
+mod fitted;
 pub mod http;
 mod merge;
 mod openai;
 mod playback;
+pub mod probe;
 pub mod reachability;
 pub mod replay;
 mod scripted;
@@ -22,11 +25,14 @@ mod tool_args;
 mod wire;
 
 pub use anthropic::Anthropic;
+pub use catalogue::{Capabilities, Catalogue, Facts, Known, Origin};
 pub use config::{
-    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing,
+    Dialect, ENTRY_KEYS, KeyDoc, KeySource, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset,
+    Pricing,
 };
 pub use factory::build;
 pub use openai::OpenAi;
+pub use probe::Profile;
 pub use reachability::Reachability;
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
 pub use scripted::{ScriptedModel, ScriptedTurn};

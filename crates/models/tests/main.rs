@@ -12,9 +12,11 @@
 
 mod anthropic;
 mod both;
+mod capabilities;
 mod faults;
 mod fuzz;
 mod local;
 mod openai;
+mod probe;
 mod recording;
 mod support;

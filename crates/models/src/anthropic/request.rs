@@ -3,7 +3,7 @@
 //! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
 
 use bytes::Bytes;
-use hart_kernel::{ChatRequest, Effort, ModelSettings, Reasoning, ToolChoice, ToolSpec};
+use hart_kernel::{ChatRequest, Effort, ModelSettings, OutputFormat, Reasoning, ToolChoice, ToolSpec};
 use hart_types::{
     Ai, Block, BlockView, Body, Content, ImageSource, Message, ToolCallId, ToolResult, ToolStatus,
 };
@@ -39,7 +39,10 @@ impl Settings {
             max_tokens: config.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
             temperature: config.temperature,
             thinking: Thinking::new(config),
-            adaptive: is_adaptive(&config.model),
+            adaptive: match (config.capabilities.budget.value, config.supports_reasoning_effort) {
+                (Some(false), efforts) => efforts,
+                _ => is_adaptive(&config.model),
+            },
             extra_body: config.extra_body.clone(),
         }
     }
@@ -52,6 +55,13 @@ impl Settings {
         body.insert("max_tokens".to_owned(), max_tokens.into());
         if let Some(temperature) = asked.temperature.and_then(decimal).or(self.temperature) {
             body.insert("temperature".to_owned(), temperature.into());
+        }
+        if !asked.stop.is_empty() {
+            body.insert("stop_sequences".to_owned(), asked.stop.clone().into());
+        }
+        if let OutputFormat::Json { schema, .. } = &asked.output {
+            let format = json!({"type": "json_schema", "schema": schema});
+            body.insert("output_config".to_owned(), json!({"format": format}));
         }
         merge::options(&mut body, &self.extra_body);
         self.thinking.apply(asked.reasoning, &mut body);
@@ -79,7 +89,8 @@ impl Settings {
             body.insert("thinking".to_owned(), json!({"type": "adaptive", "display": "summarized"}));
             let config = body.entry("output_config").or_insert_with(|| json!({}));
             if let Some(config) = config.as_object_mut() {
-                config.entry("effort").or_insert_with(|| thinking::word(effort).into());
+                let word = self.thinking.nearest(effort).unwrap_or(thinking::word(effort));
+                config.entry("effort").or_insert_with(|| word.into());
             }
         } else if let Some(budget) = budget(reasoning, effort, max_tokens) {
             body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": budget}));

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use hart_kernel::{ChatRequest, ModelSettings, ToolChoice, ToolSpec};
+use hart_kernel::{ChatRequest, ModelSettings, OutputFormat, ToolChoice, ToolSpec};
 use hart_types::{Ai, Block, BlockView, Body, Content, ImageSource, Message};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -27,6 +27,7 @@ pub(super) struct Settings {
     include_usage: bool,
     no_reasoning_with_tools: bool,
     send_reasoning: bool,
+    strict_schemas: bool,
     thinking: Thinking,
     extra_body: Map<String, Value>,
 }
@@ -46,6 +47,7 @@ impl Settings {
             include_usage: config.provider != "mistral",
             no_reasoning_with_tools: config.provider == "openai" && is_newer_gpt(&config.model),
             send_reasoning: config.send_reasoning,
+            strict_schemas: config.capabilities.strict_schemas.yes(),
             thinking: Thinking::new(config),
             extra_body: config.extra_body.clone(),
         }
@@ -63,6 +65,16 @@ impl Settings {
         }
         if let Some(temperature) = asked.temperature.and_then(decimal).or(self.temperature) {
             body.insert("temperature".to_owned(), temperature.into());
+        }
+        if !asked.stop.is_empty() {
+            body.insert("stop".to_owned(), asked.stop.clone().into());
+        }
+        if let OutputFormat::Json { name, schema } = &asked.output {
+            let mut schema = json!({"name": name, "schema": schema});
+            if self.strict_schemas {
+                schema["strict"] = true.into();
+            }
+            body.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
         }
         merge::options(&mut body, &self.extra_body);
         self.thinking.apply(asked.reasoning, &mut body);
