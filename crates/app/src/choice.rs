@@ -51,6 +51,9 @@ pub struct ModelListing {
 pub enum ChooseError {
     #[error("there is no model `{name}`; there is: {}", known.join(", "))]
     Unknown { name: String, known: Vec<String> },
+    /// There is nothing to be said of a recording.
+    #[error("no model is connected; the demo is a recording")]
+    NotConnected,
     #[error(transparent)]
     Cassette(#[from] CassetteError),
 }
@@ -99,8 +102,23 @@ impl fmt::Display for Reason {
 }
 
 pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
+    Ok(match find(app, name).await? {
+        Some((config, reason)) => {
+            ModelChoice { name: config.name.clone(), reason, model: wire::model(&config, &app.http) }
+        }
+        None => ModelChoice::demo(),
+    })
+}
+
+/// The configuration of the chosen model, which must not be the demo.
+pub(crate) async fn connected(app: &App, name: Option<&str>) -> Result<(ModelConfig, Reason), ChooseError> {
+    find(app, name).await?.ok_or(ChooseError::NotConnected)
+}
+
+/// The chosen model with what a probe found of it; `None` for the demo.
+async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
     if name == Some(demo::NAME) {
-        return Ok(ModelChoice::demo());
+        return Ok(None);
     }
     let mut known: Vec<String> = Vec::new();
     let mut found = None;
@@ -125,9 +143,13 @@ pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice,
     }
     match (found, name) {
         (Some((config, reason)), _) => {
-            Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(&config, &app.http) })
+            let config = match app.profiles.of(&config) {
+                Some((_, profile)) => config.with_profile(&profile),
+                None => config,
+            };
+            Ok(Some((config, reason)))
         }
-        (None, None) => Ok(ModelChoice::demo()),
+        (None, None) => Ok(None),
         (None, Some(name)) => {
             known.push(demo::NAME.to_owned());
             Err(ChooseError::Unknown { name: name.to_owned(), known })

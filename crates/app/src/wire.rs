@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
-use hart_kernel::{Agent, BuildError, ChatModel};
+use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp};
 use hart_models::ModelConfig;
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 
@@ -23,6 +23,10 @@ pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, Sand
 
 pub(crate) fn model(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
     hart_models::build(config, http)
+}
+
+pub(crate) fn now() -> Timestamp {
+    SystemClock.now()
 }
 
 pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {

@@ -277,7 +277,8 @@ async fn several_system_messages_become_one_wherever_they_stand() {
 #[tokio::test]
 async fn a_schema_and_stops_are_spelled() {
     let server = ModelServer::start().await;
-    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+        "additionalProperties": false});
     let mut asked = human("hi");
     asked.settings.stop = vec!["END".into()];
     asked.settings.output = OutputFormat::Json { name: "thing".into(), schema: schema.clone() };

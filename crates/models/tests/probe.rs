@@ -163,7 +163,7 @@ async fn a_bad_endpoint_is_found_out() {
         assert_eq!(facts.tool_choice, Some(vec![Choice::Auto, Choice::None]));
         let config = config.with_profile(&profile);
         assert_eq!(config.context_window, Some(512));
-        assert_eq!(config.profile().vision, false);
+        assert!(!config.profile().vision);
     }
 }
 

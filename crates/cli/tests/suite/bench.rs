@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use hart_testkit::binary::{Finished, Hart};
-use hart_testkit::{Dialect, ModelServer, Turn};
+use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use serde_json::Value;
 
 pub(super) const BOTH: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
@@ -19,6 +19,15 @@ impl Bench {
     pub(super) fn new(dialect: Dialect) -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self { dir, server: ModelServer::start_blocking(), dialect }
+    }
+
+    /// A model that computes its answers.
+    pub(super) fn answering(
+        dialect: Dialect,
+        respond: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self { dir, server: ModelServer::with_blocking(respond), dialect }
     }
 
     pub(super) fn with(turns: impl IntoIterator<Item = Turn>) -> Self {

@@ -68,7 +68,7 @@ impl Probing<'_> {
     async fn tools(&mut self) {
         let question = || Message::human("What is the secret code of Oslo? Use the tool.");
         let answer = self.asker.ask(with_tool(request([question()]))).await;
-        let verdict = answer.as_ref().map_or_else(NoAnswer::verdict, |answer| called(answer));
+        let verdict = answer.as_ref().map_or_else(NoAnswer::verdict, called);
         let outcome = self.note("tool_calls", verdict);
         let (Ok(answer), Outcome::Yes) = (answer, outcome) else {
             if outcome == Outcome::No {
@@ -363,7 +363,7 @@ fn reasoned(answer: &Answer, by_itself: bool) -> Verdict {
 
 fn counted(answer: &Answer) -> Option<u64> {
     let usage = answer.message.as_ai()?.usage.as_ref()?;
-    u64::try_from(usage.input_tokens).ok().filter(|tokens| *tokens > 0)
+    Some(usage.input_tokens).filter(|tokens| *tokens > 0)
 }
 
 fn known(outcome: Outcome) -> Option<bool> {
