@@ -14,7 +14,10 @@ use crate::profiles::Profiles;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSheet {
     pub name: String,
-    pub rows: Vec<SheetRow>,
+    /// Where it answers and how it is treated.
+    pub settings: Vec<SheetRow>,
+    /// What it can do.
+    pub capabilities: Vec<SheetRow>,
     /// The month of the bundled catalogue.
     pub catalogue_date: String,
 }
@@ -44,10 +47,11 @@ pub(crate) fn of(app: &AppConfig, profiles: &Profiles, model: &ModelConfig, reas
     let mut sheet = Writer { config: app, model, index, rows: Vec::new() };
     sheet.endpoint(reason);
     sheet.manners();
-    sheet.capabilities();
     sheet.probe(profiles);
+    let settings = std::mem::take(&mut sheet.rows);
+    sheet.capabilities();
     let catalogue_date = Catalogue::bundled().date().to_owned();
-    ModelSheet { name: model.name.clone(), rows: sheet.rows, catalogue_date }
+    ModelSheet { name: model.name.clone(), settings, capabilities: sheet.rows, catalogue_date }
 }
 
 impl Writer<'_> {
@@ -75,8 +79,8 @@ impl Writer<'_> {
         let model = self.model;
         let preset = Preset::find(model.provider);
         self.row("name", model.name.as_str(), reason.to_string());
-        self.entry("use", model.provider, "what answers there");
-        self.entry("model", model.model.as_str(), "default");
+        self.entry("use", model.provider, &reason.to_string());
+        self.entry("model", model.model.as_str(), &reason.to_string());
         self.row(
             "dialect",
             format!("{:?}", model.dialect).to_lowercase(),

@@ -69,9 +69,11 @@ fn show_tells_each_value_and_who_said_so() {
     let json = hart().args(["models", "show", "--json"]).run().success();
     let sheet: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(
-        (&sheet["name"], &sheet["values"]["context_window"]["value"]),
+        (&sheet["name"], &sheet["capabilities"]["context_window"]["value"]),
         (&json!("mine"), &json!(32000))
     );
+    assert_eq!(sheet["settings"]["temperature"]["value"], json!(0.5), "the setting is not the capability");
+    assert_eq!(sheet["capabilities"]["temperature"]["value"], json!(false));
     assert!(!format!("{}{}", ran.stdout, json.stdout).contains("very-secret"));
 }
 
@@ -151,7 +153,7 @@ fn a_probe_prints_a_table_and_is_used_from_then_on() {
 
         let show = bench.hart().args(["models", "show", "mine", "--json"]).run().success();
         let sheet: Value = serde_json::from_str(&show.stdout).unwrap();
-        assert!(sheet["values"]["vision"]["from"].as_str().unwrap().starts_with("probe of 20"), "{sheet}");
+        assert!(sheet["capabilities"]["vision"]["from"].as_str().unwrap().starts_with("probe of 20"), "{sheet}");
         // The run that follows leaves out what the endpoint refused, and says so.
         let ran = bench.hart().args(["run", "hi"]).run().success();
         assert!(ran.stderr.contains("`temperature`: the model does not take it"), "{}", ran.stderr);
@@ -167,7 +169,7 @@ fn a_probe_prints_a_table_and_is_used_from_then_on() {
         )
         .unwrap();
         let sheet: Value = serde_json::from_str(&moved.run().success().stdout).unwrap();
-        assert_eq!(sheet["values"]["vision"]["value"], json!(null));
+        assert_eq!(sheet["capabilities"]["vision"]["value"], json!(null));
     }
 }
 

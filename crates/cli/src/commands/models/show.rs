@@ -13,7 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   hart models show
   hart models show gpt-5.6
-  hart models show main --json | jq .values.context_window
+  hart models show main --json | jq .capabilities.context_window
 
 A value comes from the configuration, else from a probe of the endpoint, else
 from the catalogue that hart was built with, else from the provider's defaults.
@@ -43,10 +43,13 @@ pub(super) fn run(
 
 fn print(sheet: &ModelSheet, terminal: &Terminal) -> Result<(), Failure> {
     let cells = |row: &SheetRow| (row.key, cut(&shown(&row.value), 48), cut(&row.from, 100));
-    let rows: Vec<_> = sheet.rows.iter().map(cells).collect();
+    let rows: Vec<_> = sheet.settings.iter().chain(&sheet.capabilities).map(cells).collect();
     let keys = rows.iter().map(|(key, ..)| key.chars().count()).max().unwrap_or(0);
     let values = rows.iter().map(|(_, value, _)| value.chars().count()).max().unwrap_or(0);
-    for (key, value, from) in rows {
+    for (index, (key, value, from)) in rows.into_iter().enumerate() {
+        if index == sheet.settings.len() {
+            terminal.line("")?;
+        }
         let key = terminal.out.paint(Tone::Strong, format!("{key:<keys$}"));
         let from = terminal.out.paint(Tone::Dim, from);
         terminal.line(&format!("{key}  {value:<values$}  {from}"))?;
@@ -77,8 +80,13 @@ fn shown(value: &Value) -> String {
 
 fn as_json(sheet: &ModelSheet) -> Value {
     let row = |row: &SheetRow| (row.key.to_owned(), json!({"value": row.value, "from": row.from}));
-    let values: Map<String, Value> = sheet.rows.iter().map(row).collect();
-    json!({"name": sheet.name, "values": values, "catalogue_date": sheet.catalogue_date})
+    let rows = |rows: &[SheetRow]| rows.iter().map(row).collect::<Map<String, Value>>();
+    json!({
+        "name": sheet.name,
+        "settings": rows(&sheet.settings),
+        "capabilities": rows(&sheet.capabilities),
+        "catalogue_date": sheet.catalogue_date,
+    })
 }
 
 #[cfg(test)]
