@@ -7,9 +7,10 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
-use futures_util::{StreamExt, stream};
+use futures_util::future::join_all;
 use hart_types::{Ai, Body, CheckpointId, Message};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
@@ -207,8 +208,12 @@ impl<'a> Execution<'a> {
         self.take_step()?;
         let core = ToolCallRunner { agent: self.agent };
         let pending = Pending::collect(self.state.messages());
-        let running = stream::iter(pending.iter().map(|call| core.run(self.cx, &self.state, call)));
-        let results: Vec<_> = running.buffered(MAX_CONCURRENT_CALLS).collect().await;
+        let slots = Semaphore::new(MAX_CONCURRENT_CALLS);
+        let results = join_all(pending.iter().map(async |call| {
+            let _slot = slots.acquire().await;
+            core.run(self.cx, &self.state, call).await
+        }))
+        .await;
 
         let mut messages: Vec<Message> = Vec::with_capacity(results.len());
         let mut update = Update::none();

@@ -80,12 +80,12 @@ impl Update {
 
     /// The writes as a step's log holds them, in order.
     pub fn to_writes(&self) -> Vec<LoggedWrite> {
-        let logged = |write: &Box<dyn Write>| LoggedWrite {
+        let logged = |write: &dyn Write| LoggedWrite {
             key: write.name().to_owned(),
             value: write.to_json(),
             private: write.scope() == Scope::Private,
         };
-        self.writes.iter().map(logged).collect()
+        self.writes.iter().map(|write| logged(write.as_ref())).collect()
     }
 
     /// The messages these writes put into the thread.
