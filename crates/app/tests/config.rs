@@ -367,3 +367,22 @@ fn load_never_panics() {
         }
     });
 }
+
+#[test]
+fn a_mount_that_is_not_there_is_told_before_a_command_misses_it() {
+    let config = load("sandbox: {mounts: [{host_path: /no/such/place, container_path: /mnt/data}]}").unwrap();
+    let warnings = warnings_of(&config).join("\n");
+    assert!(warnings.contains("/no/such/place does not exist"), "{warnings}");
+}
+
+#[test]
+fn a_section_is_explained_with_what_may_stand_in_it() {
+    let config = load("sandbox: {allow_host_bash: false}").unwrap();
+    let below = |path: &str| {
+        let all = config.explain_below(path).unwrap();
+        all.into_iter().map(|explanation| explanation.path).collect::<Vec<_>>()
+    };
+    assert!(below("sandbox").contains(&"sandbox.bash_command_timeout".to_owned()));
+    assert!(below("models").contains(&"models[].base_url".to_owned()));
+    assert!(config.explain_below("sandbux").is_err());
+}
