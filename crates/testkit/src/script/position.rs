@@ -19,7 +19,13 @@ pub(super) struct Position {
 pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
     let request: Request<'_> = serde_json::from_slice(body)?;
     let mut results = 0;
-    for message in &request.messages {
+    for message in request.messages.iter().chain(&request.input) {
+        match message.kind.as_ref() {
+            "function_call_output" => results += 1,
+            // An answer in the midst of calls has its calls behind it; a question has them before.
+            "message" if message.role == "user" => results = 0,
+            _ => {}
+        }
         let blocks = message.blocks();
         let count =
             |kind| u32::try_from(blocks.iter().filter(|b| b.kind == kind).count()).unwrap_or(u32::MAX);
@@ -28,7 +34,8 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
             "user" => results += count("tool_result"),
             // An assistant message without calls is an answer: what follows is another task.
             "assistant"
-                if message.tool_calls.as_ref().is_none_or(Vec::is_empty) && count("tool_use") == 0 =>
+                if message.kind.is_empty()
+                    && message.tool_calls.as_ref().is_none_or(Vec::is_empty) && count("tool_use") == 0 =>
             {
                 results = 0
             }
@@ -41,8 +48,11 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     messages: Vec<Message<'a>>,
+    /// What Responses calls them.
+    #[serde(borrow, default)]
+    input: Vec<Message<'a>>,
     #[serde(default)]
     stream: Option<bool>,
     #[serde(default)]
@@ -57,8 +67,10 @@ struct StreamOptions {
 
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     role: Cow<'a, str>,
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(default)]
