@@ -19,10 +19,10 @@ pub(super) struct Position {
 pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
     let request: Request<'_> = serde_json::from_slice(body)?;
     let mut results = 0;
-    for message in request.messages.iter().chain(&request.input) {
+    for message in &request.messages {
         match message.kind.as_ref() {
             "function_call_output" => results += 1,
-            // An answer in the midst of calls has its calls behind it; a question has them before.
+            // Items stand apart, so that a text does not tell whether calls come with it; a question begins a task.
             "message" if message.role == "user" => results = 0,
             _ => {}
         }
@@ -48,11 +48,9 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    #[serde(borrow, default)]
+    /// Responses calls them input.
+    #[serde(borrow, alias = "input")]
     messages: Vec<Message<'a>>,
-    /// What Responses calls them.
-    #[serde(borrow, default)]
-    input: Vec<Message<'a>>,
     #[serde(default)]
     stream: Option<bool>,
     #[serde(default)]
