@@ -35,7 +35,9 @@ const KNOWN: [&str; 24] = [
 
 /// Whether a provider may be asked to enforce the schema: an object whose objects all are closed and complete.
 pub(crate) fn is_strict(schema: &Value) -> bool {
-    schema.get("type").is_some_and(|kind| kind == "object") && schema.get("anyOf").is_none() && fits(schema, 0)
+    schema.get("type").is_some_and(|kind| kind == "object")
+        && schema.get("anyOf").is_none()
+        && fits(schema, 0)
 }
 
 fn fits(schema: &Value, depth: usize) -> bool {
@@ -63,8 +65,13 @@ fn is_closed(map: &Map<String, Value>) -> bool {
     if !is_object {
         return true;
     }
-    let required: Vec<&str> =
-        map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = map
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let Some(properties) = map.get("properties").and_then(Value::as_object) else { return false };
     map.get("additionalProperties").is_some_and(|more| more == false)
         && properties.keys().all(|name| required.contains(&name.as_str()))

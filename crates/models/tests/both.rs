@@ -103,7 +103,8 @@ async fn broken_arguments_become_an_invalid_call_that_can_be_sent_again() {
                 );
             }
             Dialect::Responses => {
-                let call = json!({"type": "function_call", "call_id": "call_1", "name": "ls", "arguments": "{}"});
+                let call =
+                    json!({"type": "function_call", "call_id": "call_1", "name": "ls", "arguments": "{}"});
                 assert_eq!(sent, call);
             }
         }

@@ -141,18 +141,27 @@ async fn what_is_encrypted_goes_to_nobody_else() {
     let mut other = more;
     other["use"] = json!("xai");
     let targets = [
-        (config(&server, Dialect::Responses, other), json!([
-            {"type": "message", "role": "assistant", "content": "Hm"},
-            {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"},
-        ])),
-        (config(&server, Dialect::OpenAi, json!({})), json!([
-            {"role": "assistant", "content": "Hm", "tool_calls":
-                [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]},
-        ])),
-        (config(&server, Dialect::Anthropic, json!({})), json!([
-            {"role": "assistant", "content": [{"type": "text", "text": "Hm"},
-                {"type": "tool_use", "id": "c1", "name": "ls", "input": {}}]},
-        ])),
+        (
+            config(&server, Dialect::Responses, other),
+            json!([
+                {"type": "message", "role": "assistant", "content": "Hm"},
+                {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": "{}"},
+            ]),
+        ),
+        (
+            config(&server, Dialect::OpenAi, json!({})),
+            json!([
+                {"role": "assistant", "content": "Hm", "tool_calls":
+                    [{"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]},
+            ]),
+        ),
+        (
+            config(&server, Dialect::Anthropic, json!({})),
+            json!([
+                {"role": "assistant", "content": [{"type": "text", "text": "Hm"},
+                    {"type": "tool_use", "id": "c1", "name": "ls", "input": {}}]},
+            ]),
+        ),
     ];
     for (config, want) in targets {
         server.push(Turn::new().text("ok"));
@@ -227,8 +236,12 @@ async fn images_and_files_go_in_with_messages_and_with_results() {
     let shown = vec![
         Block::text("What is this?"),
         Block::image_base64("image/jpeg", "QUJD"),
-        Block::object(json!({"type": "image_url", "image_url": {"url": "https://e.org/a.png", "detail": "low"}})),
-        Block::object(json!({"type": "file", "mime_type": "application/pdf", "base64": "QQ==", "filename": "a.pdf"})),
+        Block::object(
+            json!({"type": "image_url", "image_url": {"url": "https://e.org/a.png", "detail": "low"}}),
+        ),
+        Block::object(
+            json!({"type": "file", "mime_type": "application/pdf", "base64": "QQ==", "filename": "a.pdf"}),
+        ),
     ];
     let question = Message::human(shown);
     let answer = ask(&*model, request([question.clone()])).await;
@@ -264,12 +277,27 @@ async fn reasoning_settings_reach_the_body() {
         (openai(json!({"model": "gpt-5.6"})), Reasoning::Off, json!({"effort": "none"}), true),
         (openai(json!({"model": "gpt-5.6"})), Reasoning::Default, json!(null), true),
         (openai(json!({"model": "gpt-5"})), Reasoning::Off, json!({"effort": "minimal"}), true),
-        (openai(json!({"model": "gpt-5.6"})), Reasoning::Budget(9000), json!({"effort": "medium", "summary": "auto"}), true),
+        (
+            openai(json!({"model": "gpt-5.6"})),
+            Reasoning::Budget(9000),
+            json!({"effort": "medium", "summary": "auto"}),
+            true,
+        ),
         (openai(json!({"model": "gpt-4.1"})), on, json!(null), false),
         (openai(json!({"model": "gpt-4.1"})), Reasoning::Off, json!(null), false),
         (json!({"supports_thinking": true}), on, json!({"effort": "high", "summary": "auto"}), true),
-        (openai(json!({"model": "gpt-5.6", "reasoning_effort": "low"})), Reasoning::Default, json!({"effort": "low"}), true),
-        (openai(json!({"model": "gpt-5.6", "reasoning": {"summary": null}})), on, json!({"effort": "high"}), true),
+        (
+            openai(json!({"model": "gpt-5.6", "reasoning_effort": "low"})),
+            Reasoning::Default,
+            json!({"effort": "low"}),
+            true,
+        ),
+        (
+            openai(json!({"model": "gpt-5.6", "reasoning": {"summary": null}})),
+            on,
+            json!({"effort": "high"}),
+            true,
+        ),
         (
             openai(json!({"model": "gpt-5.6", "supports_reasoning_effort": true,
                 "when_thinking_enabled": {"reasoning": {"effort": "xhigh", "summary": "detailed"}}})),
@@ -356,7 +384,9 @@ async fn every_place_where_it_can_break_is_an_error_and_the_next_turn_works() {
     let server = ModelServer::start().await;
     let quick = config(&server, Dialect::Responses, json!({"stream_chunk_timeout": 0.2}));
     let model = hart_models::build(&quick, &http());
-    let turn = || Turn::new().reasoning("think").text("say").tool_call("c1", "ls", json!({"path": "a"})).chunk_chars(2);
+    let turn = || {
+        Turn::new().reasoning("think").text("say").tool_call("c1", "ls", json!({"path": "a"})).chunk_chars(2)
+    };
     // Created twice, then reasoning (8 events), text (7), arguments (9), and the end.
     for events in 0..27 {
         server.push(turn().cut_after(events));
@@ -397,7 +427,10 @@ async fn openai_itself_is_spoken_to_so_and_others_only_when_told() {
         (json!({"use": "openai", "base_url": "https://api.openai.com/v1/responses"}), Dialect::Responses),
         (json!({"use": "openai", "use_responses_api": false}), Dialect::OpenAi),
         (json!({"use": "openai", "base_url": "http://proxy/v1"}), Dialect::OpenAi),
-        (json!({"use": "openai", "base_url": "http://proxy/v1", "use_responses_api": true}), Dialect::Responses),
+        (
+            json!({"use": "openai", "base_url": "http://proxy/v1", "use_responses_api": true}),
+            Dialect::Responses,
+        ),
         (json!({"use": "openai", "base_url": "http://proxy/v1", "use_responses_api": null}), Dialect::OpenAi),
         (json!({"use": "groq"}), Dialect::OpenAi),
         (json!({"use": "groq", "use_responses_api": true}), Dialect::Responses),

@@ -71,7 +71,8 @@ impl Answer {
         let (id, name, written) = (text("call_id"), text("name"), text("arguments"));
         match parse_tool_arguments(&written) {
             Ok(args) if !name.is_empty() => {
-                if Value::Object(args.clone()).to_string() == written {
+                let again = Value::Object(args.clone()).to_string();
+                if again == written {
                     item.shift_remove("arguments");
                 }
                 self.ai.tool_calls.push(ToolCall::new(id, name, args));
@@ -179,7 +180,8 @@ fn own_item(block: Block, calls: &mut Vec<Call>, items: &mut Vec<Value>, stored:
             items.push(Value::Object(map));
         }
         Some("reasoning") => {
-            let filled = |key: &str| map.get(key).is_some_and(|value| !value.is_null() && value != &json!([]));
+            let filled =
+                |key: &str| map.get(key).is_some_and(|value| !value.is_null() && value != &json!([]));
             // Without a copy of its own, the provider can make nothing of a summary alone.
             if stored || filled("encrypted_content") || filled("content") {
                 items.push(Value::Object(map));
@@ -240,7 +242,12 @@ fn calls(ai: &Ai) -> Vec<Call<'_>> {
 }
 
 impl<'a> Call<'a> {
-    fn new(position: usize, id: Option<&ToolCallId>, name: &str, args: Option<&'a Map<String, Value>>) -> Self {
+    fn new(
+        position: usize,
+        id: Option<&ToolCallId>,
+        name: &str,
+        args: Option<&'a Map<String, Value>>,
+    ) -> Self {
         let id = id.map_or_else(|| format!("call_{position}"), ToString::to_string);
         // A nameless call would be refused each time the conversation is sent.
         let name = if name.is_empty() { "unknown" } else { name };

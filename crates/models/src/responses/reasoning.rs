@@ -115,7 +115,8 @@ fn family(model: &str) -> Option<Family> {
     let version = name.strip_prefix("gpt-")?;
     let mut numbers = version.split(['.', '-']).map(|part| part.parse::<u32>().ok());
     // A date in the place of a version is none.
-    let (major, minor) = (numbers.next()??, numbers.next().flatten().filter(|minor| *minor < 100).unwrap_or(0));
+    let (major, minor) =
+        (numbers.next()??, numbers.next().flatten().filter(|minor| *minor < 100).unwrap_or(0));
     if major < 5 || (name.contains("-chat") && minor == 0) {
         return None;
     }
@@ -153,7 +154,9 @@ mod tests {
         ] {
             assert_eq!(family(model).map(|family| family.least), Some(least), "{model}");
         }
-        for model in ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest", "gpt-3.5-turbo", "omni", "mock-1", "gpt-"] {
+        for model in
+            ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest", "gpt-3.5-turbo", "omni", "mock-1", "gpt-"]
+        {
             assert_eq!(family(model), None, "{model}");
         }
     }

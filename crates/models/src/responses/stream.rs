@@ -72,7 +72,12 @@ impl ResponseDecoder {
         let name = text("name").unwrap_or_default().to_owned();
         open.map.insert("call_id".to_owned(), id.as_str().into());
         open.call = Some(self.calls);
-        out.push_back(ChatChunk::ToolCall(ToolCallChunk::new(self.calls, Some(id), Some(name), String::new())));
+        out.push_back(ChatChunk::ToolCall(ToolCallChunk::new(
+            self.calls,
+            Some(id),
+            Some(name),
+            String::new(),
+        )));
         self.calls += 1;
     }
 
@@ -244,7 +249,8 @@ impl Decoder for ResponseDecoder {
                 return Ok(Progress::Complete);
             }
             "response.failed" => {
-                let response: Option<Value> = parsed.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                let response: Option<Value> =
+                    parsed.response.and_then(|raw| serde_json::from_str(raw.get()).ok());
                 return Err(failure(response.as_ref().and_then(|response| response.get("error"))));
             }
             "error" => {
@@ -299,7 +305,8 @@ fn failure(error: Option<&Value>) -> Fault {
     if let Some(map) = error.as_object_mut() {
         let word = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (kind, code) = (word("type"), word("code"));
-        let limited = |word: &str| ["rate_limit", "too_many_requests", "quota"].iter().any(|w| word.contains(w));
+        let limited =
+            |word: &str| ["rate_limit", "too_many_requests", "quota"].iter().any(|w| word.contains(w));
         if limited(&kind) || limited(&code) {
             map.insert("type".to_owned(), "rate_limit_error".into());
         } else if kind.is_empty() || kind == "error" {

@@ -64,7 +64,10 @@ fn plain_text_is_a_string_with_counts_and_a_reason() {
         "output_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 107});
     let (chunks, message) = decode(&[
         json!({"type": "response.created", "response": {"id": "resp_1", "model": "gpt-5.6", "output": []}}),
-        added(0, json!({"id": "msg_1", "type": "message", "status": "in_progress", "role": "assistant", "content": []})),
+        added(
+            0,
+            json!({"id": "msg_1", "type": "message", "status": "in_progress", "role": "assistant", "content": []}),
+        ),
         json!({"type": "response.content_part.added", "output_index": 0, "content_index": 0,
             "part": {"type": "output_text", "text": ""}}),
         delta("output_text", 0, "Hi"),
@@ -95,9 +98,7 @@ fn reasoning_items_are_kept_verbatim_before_their_calls() {
         json!({"id": format!("fc_{n}"), "type": "function_call", "status": "completed", "arguments": args,
             "call_id": format!("call_{n}"), "name": "ls"})
     };
-    let summary = |index: u64, part: u64, text: &str| {
-        json!({"type": "response.reasoning_summary_text.delta", "output_index": index, "summary_index": part, "delta": text})
-    };
+    let summary = |index: u64, part: u64, text: &str| json!({"type": "response.reasoning_summary_text.delta", "output_index": index, "summary_index": part, "delta": text});
     let (chunks, message) = decode(&[
         // What the opening holds is not yet the final word.
         added(0, json!({"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "other"})),
@@ -130,7 +131,8 @@ fn reasoning_items_are_kept_verbatim_before_their_calls() {
 
 #[test]
 fn calls_alone_leave_the_content_empty() {
-    let call = json!({"id": "fc_1", "type": "function_call", "arguments": "{}", "call_id": "c1", "name": "ls"});
+    let call =
+        json!({"id": "fc_1", "type": "function_call", "arguments": "{}", "call_id": "c1", "name": "ls"});
     let (chunks, message) = decode(&[done(0, call), completed(json!({}))]);
     assert_eq!(message.as_ref().unwrap().content, Content::default());
     assert_eq!(message.unwrap().tool_calls()[0].name, "ls");
@@ -186,7 +188,9 @@ fn citations_phases_refusals_and_items_of_built_in_tools_are_kept() {
 
 #[test]
 fn why_an_answer_is_incomplete_is_told() {
-    for (reason, word) in [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("new", "new")] {
+    for (reason, word) in
+        [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("new", "new")]
+    {
         let details = json!({"reason": reason});
         let event = json!({"type": "response.incomplete", "response": {"incomplete_details": details}});
         let message = decode(&[delta("output_text", 0, "half"), event]).1.unwrap();
@@ -231,7 +235,8 @@ fn what_had_come_of_a_broken_answer_is_kept() {
 #[test]
 fn errors_in_every_shape_have_their_kind() {
     use ModelErrorKind::{BadRequest, ContextOverflow, Overloaded, RateLimit};
-    let failed = |error: Value| json!({"type": "response.failed", "response": {"status": "failed", "error": error}});
+    let failed =
+        |error: Value| json!({"type": "response.failed", "response": {"status": "failed", "error": error}});
     let overflow = ContextOverflow { limit: None, used: None };
     for (event, kind) in [
         (failed(json!({"code": "server_error", "message": "x"})), Overloaded),
@@ -242,7 +247,10 @@ fn errors_in_every_shape_have_their_kind() {
         (json!({"type": "response.failed"}), Overloaded),
         (json!({"type": "error", "code": "rate_limit_exceeded", "message": "x", "param": null}), RateLimit),
         (json!({"type": "error", "code": null, "message": "x"}), Overloaded),
-        (json!({"type": "error", "error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "x"}}), RateLimit),
+        (
+            json!({"type": "error", "error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "x"}}),
+            RateLimit,
+        ),
         (json!({"type": "error", "error": {"type": "too_many_requests", "message": "x"}}), RateLimit),
         (json!({"error": {"type": "rate_limit_error", "message": "x"}}), RateLimit),
         (json!({"error": {"type": "invalid_request_error", "message": "x"}}), BadRequest),
@@ -258,4 +266,24 @@ fn errors_in_every_shape_have_their_kind() {
     let marker = SseEvent { event: "message", data: "[DONE]", id: "" };
     assert!(matches!(decoder.event(marker, &mut VecDeque::new()), Ok(Progress::More)));
     assert!(!decoder.is_complete());
+}
+
+#[test]
+fn whatever_comes_is_decoded_or_refused_and_can_be_sent_again() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/responses");
+    let words: [&[u8]; 8] =
+        [b"null", b"[]", b"{}", b"\"\"", b"output_index", b"\"delta\"", b"response.", b"\n"];
+    hart_testkit::fuzz::run(&corpus, 3000, 7, &words, |bytes| {
+        let (mut decoder, mut out) = (ResponseDecoder::new("openai"), VecDeque::new());
+        for line in String::from_utf8_lossy(bytes).lines() {
+            let event = SseEvent { event: "message", data: line, id: "" };
+            if !matches!(decoder.event(event, &mut out), Ok(Progress::More)) {
+                break;
+            }
+        }
+        let message = decoder.take();
+        let items = super::super::items::encode(&message.content, message.as_ai().unwrap(), true, false);
+        let list = format!("[{}]", String::from_utf8(items.to_vec()).unwrap());
+        assert!(serde_json::from_str::<Vec<Map<String, Value>>>(&list).is_ok(), "{list}");
+    });
 }

@@ -35,7 +35,8 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
             // An assistant message without calls is an answer: what follows is another task.
             "assistant"
                 if message.kind.is_empty()
-                    && message.tool_calls.as_ref().is_none_or(Vec::is_empty) && count("tool_use") == 0 =>
+                    && message.tool_calls.as_ref().is_none_or(Vec::is_empty)
+                    && count("tool_use") == 0 =>
             {
                 results = 0
             }

@@ -27,7 +27,8 @@ pub(super) fn events(turn: &Turn, asked: &Asked) -> Vec<Bytes> {
     }
     if let Some((code, message)) = &turn.stream_error {
         // Documented flat, sent nested.
-        stream.push("error", json!({"error": {"type": code, "code": code, "message": message, "param": null}}));
+        stream
+            .push("error", json!({"error": {"type": code, "code": code, "message": message, "param": null}}));
         return stream.events;
     }
     let whole = message(turn, asked);
@@ -79,7 +80,8 @@ impl Stream {
         };
         match part {
             Part::Reasoning { text, .. } => {
-                let part = |text: &str| json!({"summary_index": 0, "part": {"type": "summary_text", "text": text}});
+                let part =
+                    |text: &str| json!({"summary_index": 0, "part": {"type": "summary_text", "text": text}});
                 self.push("response.reasoning_summary_part.added", at(part("")));
                 for piece in turn.fragments(text) {
                     let delta = at(json!({"summary_index": 0, "delta": piece}));

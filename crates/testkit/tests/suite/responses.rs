@@ -76,7 +76,9 @@ async fn encrypted_content_comes_only_to_those_who_ask() {
 
 #[tokio::test]
 async fn endings_and_errors() {
-    for (word, reason) in [("length", "max_output_tokens"), ("max_tokens", "max_output_tokens"), ("refusal", "content_filter")] {
+    for (word, reason) in
+        [("length", "max_output_tokens"), ("max_tokens", "max_output_tokens"), ("refusal", "content_filter")]
+    {
         let events = events(Turn::new().text("x").stop(word), &asking(true)).await;
         let last = &events.last().unwrap().data;
         assert_eq!(last["type"], "response.incomplete");

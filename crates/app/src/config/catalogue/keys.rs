@@ -135,8 +135,7 @@ pub(super) fn model_kind(name: &str) -> Kind {
 }
 
 /// Options that DeerFlow hands to LangChain's constructors and that change nothing for a native client.
-pub(crate) const DEERFLOW_MODEL_KEYS: &[&str] =
-    &["output_version", "streaming", "stream_usage", "verbose"];
+pub(crate) const DEERFLOW_MODEL_KEYS: &[&str] = &["output_version", "streaming", "stream_usage", "verbose"];
 
 const DEERFLOW_SANDBOX_KEYS: &[&str] = &[
     "image",
