@@ -62,9 +62,11 @@ struct Stream {
 
 impl Stream {
     fn push(&mut self, kind: &str, fields: Value) {
-        let mut data = json!({"type": kind, "sequence_number": self.events.len()});
+        let mut data = json!({"type": kind});
         if let (Value::Object(data), Value::Object(fields)) = (&mut data, fields) {
             data.extend(fields);
+            // Last, so that a growing number does not move what stands before it.
+            data.insert("sequence_number".to_owned(), self.events.len().into());
         }
         self.events.push(Bytes::from(format!("event: {kind}\ndata: {data}\n\n")));
     }

@@ -58,9 +58,9 @@ async fn a_streamed_turn_has_every_event_in_order() {
         json!({"input_tokens": 100, "input_tokens_details": {"cached_tokens": 60}, "output_tokens": 7,
             "output_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 107})
     );
-    let opened = events.iter().filter(|event| event.data["type"] == "response.output_item.added");
+    let mut opened = events.iter().filter(|event| event.data["type"] == "response.output_item.added");
     assert!(opened.clone().all(|event| event.data["item"]["status"] != "completed"));
-    assert_eq!(opened.last().unwrap().data["item"]["arguments"], "");
+    assert_eq!(opened.next_back().unwrap().data["item"]["arguments"], "");
 }
 
 #[tokio::test]
@@ -124,6 +124,10 @@ async fn the_model_of_a_benchmark_speaks_it_too() {
     let events = asked(&body).await;
     let text: String = events.iter().filter_map(|e| e.data["delta"].as_str()).collect();
     assert_eq!((calls(&events), text.as_str()), (0, "tok0 tok1 tok2 "));
+    let stamped = BenchModel::start(BenchScript { tokens: 120, timestamps: true, ..BenchScript::default() });
+    let events = parse(&ask(stamped.openai_base(), &asking(true)).await.text().await.unwrap());
+    let stamps = events.iter().filter_map(|e| e.data["delta"].as_str()?.trim().parse::<u64>().ok());
+    assert_eq!(stamps.filter(|stamp| *stamp > 0).count(), 120);
     // Another question begins another task.
     let again = [
         json!({"type": "message", "role": "assistant", "content": "done"}),
