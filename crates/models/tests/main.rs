@@ -17,4 +17,5 @@ mod fuzz;
 mod local;
 mod openai;
 mod recording;
+mod responses;
 mod support;
