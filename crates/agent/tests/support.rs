@@ -17,14 +17,14 @@ pub(crate) struct World {
     _home: TempDir,
 }
 
-pub(crate) const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
 
 impl World {
     pub(crate) async fn new(dialect: Dialect, turns: impl IntoIterator<Item = Turn>) -> Self {
         let server = ModelServer::start().await;
         server.push_all(turns);
         let (provider, base_url) = match dialect {
-            Dialect::OpenAi => ("openai-compatible", server.openai_base()),
+            Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
             Dialect::Anthropic => ("anthropic", server.anthropic_base()),
         };
         let entry = ModelEntry {
@@ -33,6 +33,7 @@ impl World {
             model: "m".into(),
             base_url: Some(base_url),
             api_key: Some("k".into()),
+            use_responses_api: Some(dialect == Dialect::Responses).filter(|yes| *yes),
             ..ModelEntry::default()
         };
         let config = ModelConfig::resolve(entry, &|_| None).unwrap();

@@ -31,7 +31,7 @@ impl Profiles {
 
     /// Writes a profile, replacing what was found earlier under the name.
     pub(crate) fn save(&self, name: &str, profile: &Profile) -> io::Result<PathBuf> {
-        fs::create_dir_all(&self.dir)?;
+        crate::home::create_private(&self.dir)?;
         let path = self.dir.join(format!("{}.json", file_name(name)));
         let unfinished = path.with_extension("json.tmp");
         let mut file = fs::File::create(&unfinished)?;

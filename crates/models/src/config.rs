@@ -61,6 +61,7 @@ pub struct ModelEntry {
     pub send_reasoning: Option<bool>,
     pub max_tokens_key: Option<MaxTokensKey>,
     pub capabilities: Option<Facts>,
+    pub use_responses_api: Option<bool>,
     /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -179,6 +180,7 @@ impl ModelConfig {
             return Err(ModelConfigError::UnknownProvider { name, given: entry.provider });
         };
         let base_url = base_url(entry.base_url.as_deref(), preset, &name)?;
+        let dialect = dialect(entry.use_responses_api, preset, &base_url, &name)?;
         let (api_key, key_source) = api_key(&entry, preset, &name, lookup)?;
         let declared = Declared::of(&entry);
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
@@ -207,12 +209,12 @@ impl ModelConfig {
             (None, None) => preset.max_tokens_key(&entry.model),
         };
         let config = Self {
-            capabilities: declared.capabilities(preset, &base_url, &entry.model, None),
+            capabilities: declared.capabilities(preset, dialect, &base_url, &entry.model, None),
             declared,
             key_source,
             parameters,
             provider: preset.name,
-            dialect: preset.dialect,
+            dialect,
             max_tokens_key,
             send_reasoning: false,
             model: entry.model,
@@ -245,7 +247,7 @@ impl ModelConfig {
     pub fn with_profile(mut self, profile: &Profile) -> Self {
         if let (true, Some(preset)) = (profile.is_of(&self), Preset::find(self.provider)) {
             self.capabilities =
-                self.declared.capabilities(preset, &self.base_url, &self.model, Some(profile));
+                self.declared.capabilities(preset, self.dialect, &self.base_url, &self.model, Some(profile));
         }
         self.settled()
     }
@@ -291,11 +293,32 @@ fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, 
     // People paste what their provider's page shows, which may be the whole endpoint.
     let url = url.trim_end_matches('/');
     let endings: &[&str] = match preset.dialect {
-        Dialect::OpenAi => &["/chat/completions"],
+        Dialect::OpenAi | Dialect::Responses => &["/chat/completions", "/responses"],
         Dialect::Anthropic => &["/v1/messages", "/v1"],
     };
     let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
     Ok(url.trim_end_matches('/').to_owned())
+}
+
+/// OpenAI's newer models refuse tools together with reasoning in chat completions. Its imitators may know nothing else.
+fn dialect(
+    responses: Option<bool>,
+    preset: &Preset,
+    base_url: &str,
+    name: &str,
+) -> Result<Dialect, ModelConfigError> {
+    match (preset.dialect, responses) {
+        (Dialect::OpenAi, Some(true)) => Ok(Dialect::Responses),
+        (Dialect::Responses, Some(false)) => Ok(Dialect::OpenAi),
+        (Dialect::OpenAi, None) if preset.name == "openai" && preset.base_url == Some(base_url) => {
+            Ok(Dialect::Responses)
+        }
+        (Dialect::OpenAi | Dialect::Responses, _) | (_, None | Some(false)) => Ok(preset.dialect),
+        (_, Some(true)) => {
+            let message = format!("`use_responses_api` has no meaning for `use: {}`; remove it", preset.name);
+            Err(ModelConfigError::Invalid { name: name.to_owned(), message })
+        }
+    }
 }
 
 fn api_key(

@@ -27,6 +27,8 @@ pub(crate) struct Fitted {
     capabilities: Capabilities,
     /// Parameters of the configuration that were taken out when it was built.
     left_out: Vec<Parameter>,
+    /// The configured one, of a model that takes it only while it does not think.
+    temperature: Option<f32>,
     /// One bit per parameter that has been spoken of.
     told: AtomicU32,
     /// Messages whose images were replaced, so that a growing conversation keeps its identity.
@@ -95,8 +97,8 @@ pub(crate) fn without_refused(config: &ModelConfig) -> (ModelConfig, Vec<Paramet
     let mut config = config.clone();
     let known = &config.capabilities;
     let mut left_out = Vec::new();
-    if known.temperature.no() && config.temperature.take().is_some() {
-        left_out.push(Parameter::Temperature);
+    if known.temperature.no() {
+        config.temperature = None;
     }
     for key in &config.parameters {
         let parameter = match key.as_str() {
@@ -121,11 +123,14 @@ pub(crate) fn without_refused(config: &ModelConfig) -> (ModelConfig, Vec<Paramet
 }
 
 impl Fitted {
+    /// `config` as it was before [`without_refused`].
     pub(crate) fn new(model: Arc<dyn ChatModel>, config: &ModelConfig, left_out: Vec<Parameter>) -> Self {
+        let refused = config.capabilities.temperature.no();
         Self {
             model,
             capabilities: config.capabilities.clone(),
             left_out,
+            temperature: config.temperature.filter(|_| refused).map(|degree| degree as f32),
             told: AtomicU32::new(0),
             replaced: Mutex::default(),
         }
@@ -156,8 +161,16 @@ impl Fitted {
 
     fn fit_settings(&self, settings: &mut ModelSettings) {
         let known = &self.capabilities;
-        if known.temperature.no() && settings.temperature.take().is_some() {
-            self.tell(Parameter::Temperature);
+        if known.temperature.no()
+            && let Some(degree) = settings.temperature.take().or(self.temperature)
+        {
+            // OpenAI's models take it again once they are kept from thinking.
+            let efforts = known.effort.value.iter().flatten();
+            if settings.reasoning == Reasoning::Off && efforts.into_iter().any(|word| word == "none") {
+                settings.temperature = Some(degree);
+            } else {
+                self.tell(Parameter::Temperature);
+            }
         }
         if known.stop.no() && !settings.stop.is_empty() {
             settings.stop.clear();
@@ -175,7 +188,10 @@ impl Fitted {
                 self.tell(Parameter::Thinking);
             }
             (Some(ThinkingMode::Always), Reasoning::Off) => {
-                settings.reasoning = Reasoning::On(Effort::Low);
+                // Where there is no word for the least it can do, the lowest effort comes nearest.
+                if known.thinking_switch.value.as_ref().is_none_or(|switch| switch.off.is_empty()) {
+                    settings.reasoning = Reasoning::On(Effort::Low);
+                }
                 self.tell(Parameter::ThinkingOff);
             }
             _ => {}

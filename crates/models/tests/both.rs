@@ -1,4 +1,4 @@
-//! What holds in either dialect.
+//! What holds in every dialect.
 
 use hart_kernel::{ModelSettings, ToolChoice};
 use hart_models::Dialect;
@@ -102,6 +102,11 @@ async fn broken_arguments_become_an_invalid_call_that_can_be_sent_again() {
                     json!([{"type": "tool_use", "id": "call_1", "name": "ls", "input": {}}])
                 );
             }
+            Dialect::Responses => {
+                let call =
+                    json!({"type": "function_call", "call_id": "call_1", "name": "ls", "arguments": "{}"});
+                assert_eq!(sent, call);
+            }
         }
     }
 }
@@ -117,7 +122,9 @@ async fn counts_are_normalised() {
         let details = usage.input_token_details.unwrap();
         assert_eq!(details.cache_read, Some(700));
         match dialect {
-            Dialect::OpenAi => assert_eq!(usage.output_token_details.unwrap().reasoning, Some(5)),
+            Dialect::OpenAi | Dialect::Responses => {
+                assert_eq!(usage.output_token_details.unwrap().reasoning, Some(5));
+            }
             Dialect::Anthropic => assert_eq!(details.cache_creation, Some(100)),
         }
         let metadata = &answer.response_metadata;
@@ -133,8 +140,9 @@ async fn tool_choices_are_spelled() {
     let server = ModelServer::start().await;
     let spelled = |dialect, choice: &ToolChoice| match (dialect, choice) {
         (_, ToolChoice::Auto) => json!(null),
-        (Dialect::OpenAi, ToolChoice::None) => json!("none"),
-        (Dialect::OpenAi, ToolChoice::Required) => json!("required"),
+        (Dialect::OpenAi | Dialect::Responses, ToolChoice::None) => json!("none"),
+        (Dialect::OpenAi | Dialect::Responses, ToolChoice::Required) => json!("required"),
+        (Dialect::Responses, ToolChoice::Named(n)) => json!({"type": "function", "name": n}),
         (Dialect::OpenAi, ToolChoice::Named(n)) => json!({"type": "function", "function": {"name": n}}),
         (Dialect::Anthropic, ToolChoice::None) => json!({"type": "none"}),
         (Dialect::Anthropic, ToolChoice::Required) => json!({"type": "any"}),
@@ -157,7 +165,8 @@ async fn tool_choices_are_spelled() {
             ask(&*model, asked).await;
             let body = server.last_request().body.clone();
             assert_eq!(body["tool_choice"], spelled(dialect, &choice));
-            assert_eq!((&body["max_tokens"], &body["temperature"]), (&json!(77), &json!(0.7)));
+            let limit = if dialect == Dialect::Responses { "max_output_tokens" } else { "max_tokens" };
+            assert_eq!((&body[limit], &body["temperature"]), (&json!(77), &json!(0.7)));
         }
     }
 }

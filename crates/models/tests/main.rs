@@ -19,4 +19,5 @@ mod local;
 mod openai;
 mod probe;
 mod recording;
+mod responses;
 mod support;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const KEY: &str = "sk-test-very-secret";
-pub(crate) const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
 
 pub(crate) fn http() -> reqwest::Client {
     hart_models::http::client().unwrap()
@@ -22,11 +22,14 @@ pub(crate) fn http() -> reqwest::Client {
 /// A configuration for `server`, with `more` keys.
 pub(crate) fn config(server: &ModelServer, dialect: Dialect, more: Value) -> ModelConfig {
     let (provider, base) = match dialect {
-        Dialect::OpenAi => ("openai-compatible", server.openai_base()),
+        Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
         Dialect::Anthropic => ("anthropic", server.anthropic_base()),
     };
     let mut entry =
         json!({"name": "m", "use": provider, "model": "mock-1", "base_url": base, "api_key": KEY});
+    if dialect == Dialect::Responses {
+        entry["use_responses_api"] = json!(true);
+    }
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let entry: ModelEntry = serde_json::from_value(entry).unwrap();
     ModelConfig::resolve(entry, &|_| None).unwrap()

@@ -117,7 +117,7 @@ impl ModelServer {
         format!("http://{}", self.host.addr())
     }
 
-    /// The base that OpenAI clients append `/chat/completions` to.
+    /// The base that OpenAI clients append `/chat/completions` or `/responses` to.
     #[must_use]
     pub fn openai_base(&self) -> String {
         format!("{}/v1", self.url())
@@ -249,6 +249,8 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response 
         seq,
         model: request.model().to_owned(),
         include_usage: request.body["stream_options"]["include_usage"].as_bool().unwrap_or(false),
+        include_encrypted: (request.body["include"].as_array().into_iter().flatten())
+            .any(|what| what == "reasoning.encrypted_content"),
     };
     tokio::time::sleep(turn.pace.before_headers).await;
     if turn.end == End::HangBeforeHeaders {
@@ -278,7 +280,7 @@ fn respond(dialect: Dialect, turn: &Turn, asked: &Asked, stream: bool, witness: 
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     let (id_name, id) = match dialect {
-        Dialect::OpenAi => ("x-request-id", format!("req_{}", asked.seq)),
+        Dialect::OpenAi | Dialect::Responses => ("x-request-id", format!("req_{}", asked.seq)),
         Dialect::Anthropic => ("request-id", format!("req_{}", asked.seq)),
     };
     headers.insert(id_name, HeaderValue::try_from(id).expect("a header value"));

@@ -8,11 +8,12 @@ use axum::http::request::Parts;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The two ways a model is spoken to.
+/// The ways a model is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     OpenAi,
     Anthropic,
+    Responses,
 }
 
 /// One request to a [`crate::ModelServer`].
@@ -34,7 +35,7 @@ pub struct ToolResult {
     pub call_id: String,
     /// The text of the result; text blocks are joined, other blocks stand as their JSON.
     pub content: String,
-    /// Only Anthropic says so; in the OpenAI dialect it is always false.
+    /// Only Anthropic says so; in the OpenAI dialects it is always false.
     pub is_error: bool,
 }
 
@@ -57,6 +58,7 @@ impl RecordedRequest {
         match (self.method.as_str(), self.path.as_str()) {
             ("POST", "/v1/chat/completions") => Some(Dialect::OpenAi),
             ("POST", "/v1/messages") => Some(Dialect::Anthropic),
+            ("POST", "/v1/responses") => Some(Dialect::Responses),
             _ => None,
         }
     }
@@ -77,10 +79,11 @@ impl RecordedRequest {
         self.body["stream"].as_bool().unwrap_or(false)
     }
 
-    /// The messages as sent; empty when there are none.
+    /// The messages as sent, or the items of `input`; empty when there are none.
     #[must_use]
     pub fn messages(&self) -> &[Value] {
-        self.body["messages"].as_array().map_or(&[], Vec::as_slice)
+        let list = self.body["messages"].as_array().or(self.body["input"].as_array());
+        list.map_or(&[], Vec::as_slice)
     }
 
     /// The text of the messages of one role, in order.
@@ -89,11 +92,14 @@ impl RecordedRequest {
         self.messages().iter().filter(|m| m["role"] == role).map(|m| text_of(&m["content"])).collect()
     }
 
-    /// The system prompt: Anthropic's `system`, or OpenAI's `system` and `developer` messages joined by blank lines.
+    /// The system prompt: Anthropic's `system`, the `instructions` of Responses, or OpenAI's `system` and `developer`
+    /// messages joined by blank lines.
     #[must_use]
     pub fn system(&self) -> String {
-        if !self.body["system"].is_null() {
-            return text_of(&self.body["system"]);
+        for key in ["system", "instructions"] {
+            if !self.body[key].is_null() {
+                return text_of(&self.body[key]);
+            }
         }
         let instructs = |m: &&Value| m["role"] == "system" || m["role"] == "developer";
         let texts: Vec<_> =
@@ -108,7 +114,7 @@ impl RecordedRequest {
         tools.iter().filter_map(|tool| tool["function"]["name"].as_str().or(tool["name"].as_str())).collect()
     }
 
-    /// Every tool result, in order, in either dialect.
+    /// Every tool result, in order, in any dialect.
     #[must_use]
     pub fn tool_results(&self) -> Vec<ToolResult> {
         let mut results = Vec::new();
@@ -117,6 +123,13 @@ impl RecordedRequest {
                 results.push(ToolResult {
                     call_id: message["tool_call_id"].as_str().unwrap_or_default().to_owned(),
                     content: text_of(&message["content"]),
+                    is_error: false,
+                });
+            }
+            if message["type"] == "function_call_output" {
+                results.push(ToolResult {
+                    call_id: message["call_id"].as_str().unwrap_or_default().to_owned(),
+                    content: text_of(&message["output"]),
                     is_error: false,
                 });
             }

@@ -110,7 +110,7 @@ impl BenchModel {
         format!("http://{}", self.host.addr())
     }
 
-    /// The base that OpenAI clients append `/chat/completions` to.
+    /// The base that OpenAI clients append `/chat/completions` or `/responses` to.
     #[must_use]
     pub fn openai_base(&self) -> String {
         format!("{}/v1", self.url())
@@ -134,6 +134,7 @@ struct Plan {
     script: BenchScript,
     openai: Vec<Rendered>,
     anthropic: Vec<Rendered>,
+    responses: Vec<Rendered>,
     requests: AtomicU64,
     bytes: AtomicU64,
 }
@@ -163,7 +164,8 @@ impl Plan {
         assert!(script.parallel > 0, "a round has at least one tool call");
         let render = |dialect| (0..=script.turns).map(|turn| Rendered::new(dialect, &script, turn)).collect();
         let (openai, anthropic) = (render(Dialect::OpenAi), render(Dialect::Anthropic));
-        Self { script, openai, anthropic, requests: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        let responses = render(Dialect::Responses);
+        Self { script, openai, anthropic, responses, requests: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 }
 
@@ -182,13 +184,20 @@ impl Rendered {
             turn = turn.text_fragments((0..script.tokens).map(token)).usage(100, u64::from(script.tokens));
             token_count = script.tokens as usize;
         }
-        let asked = Asked { seq: u64::from(round), model: "bench".into(), include_usage: true };
+        let asked = Asked {
+            seq: u64::from(round),
+            model: "bench".into(),
+            include_usage: true,
+            include_encrypted: false,
+        };
         let events = wire::events(dialect, &turn, &asked);
         let message = Bytes::from(wire::message(dialect, &turn, &asked).to_string());
-        // What a dialect says before the first token: role, or message start, block start and ping.
+        // What a dialect says before the first token: role; or message start, block start and ping; or the response
+        // twice, its item and its part.
         let (head, usage_from_end) = match dialect {
             Dialect::OpenAi => (1, Some(2)),
             Dialect::Anthropic => (3, None),
+            Dialect::Responses => (4, None),
         };
         let tokens = head..head + token_count;
         let buffer = Bytes::from(events.concat());
@@ -229,6 +238,7 @@ async fn serve(State(plan): State<Arc<Plan>>, request: Request) -> Response {
     let dialect = match request.uri().path() {
         "/v1/chat/completions" => Dialect::OpenAi,
         "/v1/messages" => Dialect::Anthropic,
+        "/v1/responses" => Dialect::Responses,
         "/v1/models" => return whole(Bytes::from(wire::models(Dialect::OpenAi).to_string())),
         path => return fault(StatusCode::NOT_FOUND, &format!("no route {path}")),
     };
@@ -257,6 +267,7 @@ impl Plan {
         match dialect {
             Dialect::OpenAi => &self.openai[round],
             Dialect::Anthropic => &self.anthropic[round],
+            Dialect::Responses => &self.responses[round],
         }
     }
 }

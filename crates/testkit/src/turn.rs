@@ -118,12 +118,12 @@ impl Turn {
         Self { end: End::HangBeforeHeaders, ..Self::new() }
     }
 
-    /// Adds reasoning: a thinking block, or `reasoning_content` deltas.
+    /// Adds reasoning: a thinking block, `reasoning_content` deltas, or an item with a summary.
     pub fn reasoning(self, text: impl Into<String>) -> Self {
         self.part(Part::Reasoning { text: text.into(), signature: None })
     }
 
-    /// Signs the latest reasoning; the OpenAI dialect has no place for it and leaves it out.
+    /// Signs the latest reasoning; Responses has it as encrypted content, chat completions have no place for it.
     pub fn signature(mut self, signed: impl Into<String>) -> Self {
         match self.parts.last_mut() {
             Some(Part::Reasoning { signature, .. }) => *signature = Some(signed.into()),
@@ -132,7 +132,7 @@ impl Turn {
         self
     }
 
-    /// Adds a block of encrypted thinking; the OpenAI dialect leaves it out.
+    /// Adds a block of encrypted thinking; chat completions leave it out.
     pub fn redacted_reasoning(self, data: impl Into<String>) -> Self {
         self.part(Part::RedactedReasoning(data.into()))
     }
@@ -186,7 +186,7 @@ impl Turn {
         self
     }
 
-    /// How many of the answer's tokens were reasoning; only the OpenAI dialect counts them.
+    /// How many of the answer's tokens were reasoning; only the OpenAI dialects count them.
     pub fn reasoning_tokens(mut self, tokens: u64) -> Self {
         self.counts().reasoning = tokens;
         self
@@ -244,7 +244,7 @@ impl Turn {
         self
     }
 
-    /// Ends the stream properly but without OpenAI's `[DONE]` or Anthropic's `message_stop`.
+    /// Ends the stream properly but without OpenAI's `[DONE]` or Anthropic's `message_stop`; Responses has neither.
     pub fn without_done(mut self) -> Self {
         self.done_marker = false;
         self

@@ -4,6 +4,7 @@
 
 mod anthropic;
 mod openai;
+mod responses;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -19,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) model: String,
     /// OpenAI's `stream_options.include_usage`.
     pub(crate) include_usage: bool,
+    /// `reasoning.encrypted_content` among what Responses is asked to include.
+    pub(crate) include_encrypted: bool,
 }
 
 /// The answer as server-sent events, one element per event.
@@ -26,6 +29,7 @@ pub(crate) fn events(dialect: Dialect, turn: &Turn, asked: &Asked) -> Vec<Bytes>
     match dialect {
         Dialect::OpenAi => openai::events(turn, asked),
         Dialect::Anthropic => anthropic::events(turn, asked),
+        Dialect::Responses => responses::events(turn, asked),
     }
 }
 
@@ -34,19 +38,20 @@ pub(crate) fn message(dialect: Dialect, turn: &Turn, asked: &Asked) -> Value {
     match dialect {
         Dialect::OpenAi => openai::message(turn, asked),
         Dialect::Anthropic => anthropic::message(turn, asked),
+        Dialect::Responses => responses::message(turn, asked),
     }
 }
 
 pub(crate) fn error(dialect: Dialect, status: u16, message: &str) -> Value {
     match dialect {
-        Dialect::OpenAi => openai::error(status, message),
+        Dialect::OpenAi | Dialect::Responses => openai::error(status, message),
         Dialect::Anthropic => anthropic::error(status, message),
     }
 }
 
 pub(crate) fn models(dialect: Dialect) -> Value {
     match dialect {
-        Dialect::OpenAi => openai::models(),
+        Dialect::OpenAi | Dialect::Responses => openai::models(),
         Dialect::Anthropic => anthropic::models(),
     }
 }
@@ -66,7 +71,7 @@ fn stop_word(dialect: Dialect, turn: &Turn) -> &str {
         None => "stop",
     };
     match (dialect, STOP_WORDS.iter().find(|(openai, anthropic)| [*openai, *anthropic].contains(&said))) {
-        (Dialect::OpenAi, Some((openai, _))) => openai,
+        (Dialect::OpenAi | Dialect::Responses, Some((openai, _))) => openai,
         (Dialect::Anthropic, Some((_, anthropic))) => anthropic,
         (_, None) => said,
     }

@@ -22,3 +22,5 @@ mod layering;
 mod openai;
 #[path = "suite/recording.rs"]
 mod recording;
+#[path = "suite/responses.rs"]
+mod responses;

@@ -7,7 +7,7 @@ use hart_testkit::binary::{Finished, Hart};
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use serde_json::Value;
 
-pub(super) const BOTH: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+pub(super) const ALL: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
 
 pub(super) struct Bench {
     pub(super) dir: tempfile::TempDir,
@@ -18,7 +18,14 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(dialect: Dialect) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self { dir, server: ModelServer::start_blocking(), dialect }
+        let bench = Self { dir, server: ModelServer::start_blocking(), dialect };
+        if dialect == Dialect::Responses {
+            // The environment has no word for it: at an address of the user's own, chat completions are the rule.
+            let model = "name: m, use: openai, model: gpt-5.6, api_key: sk-test, use_responses_api: true";
+            let base = bench.server.openai_base();
+            bench.write("config.yaml", &format!("models:\n  - {{{model}, base_url: '{base}'}}\n"));
+        }
+        bench
     }
 
     /// A model that computes its answers.
@@ -46,6 +53,7 @@ impl Bench {
             Dialect::Anthropic => hart
                 .env("ANTHROPIC_API_KEY", "sk-test")
                 .env("ANTHROPIC_BASE_URL", self.server.anthropic_base()),
+            Dialect::Responses => hart,
         }
     }
 

@@ -3,12 +3,13 @@
 use hart_testkit::{Dialect, RecordedRequest, Turn};
 use serde_json::{Value, json};
 
-use super::bench::{BOTH, Bench, offline};
+use super::bench::{ALL, Bench, offline};
 
 fn config(bench: &Bench, dialect: Dialect, more: &str) {
     let (provider, base) = match dialect {
         Dialect::OpenAi => ("openai-compatible", bench.server.openai_base()),
         Dialect::Anthropic => ("anthropic", bench.server.anthropic_base()),
+        Dialect::Responses => ("openai-compatible\n    use_responses_api: true", bench.server.openai_base()),
     };
     let text = format!(
         "models:\n  - name: mine\n    use: {provider}\n    model: m-1\n    base_url: {base}\n    api_key: sk-very-secret\n{more}"
@@ -112,7 +113,10 @@ fn list_is_what_models_alone_does() {
 /// Talks, calls tools, sees; refuses schemas and temperatures.
 fn half_good(asked: &RecordedRequest) -> Turn {
     let (body, text) = (&asked.body, asked.texts_of("user").pop().unwrap_or_default());
-    if body.get("response_format").is_some() || body["output_config"].get("format").is_some() {
+    if body.get("response_format").is_some()
+        || body["output_config"].get("format").is_some()
+        || body["text"].get("format").is_some()
+    {
         return Turn::status(400).message("no schemas here, \u{1b}[31mred\u{1b}[0m");
     }
     if body.get("temperature").is_some() {
@@ -127,7 +131,7 @@ fn half_good(asked: &RecordedRequest) -> Turn {
 
 #[test]
 fn a_probe_prints_a_table_and_is_used_from_then_on() {
-    for dialect in BOTH {
+    for dialect in ALL {
         let bench = Bench::answering(dialect, half_good);
         config(&bench, dialect, "    temperature: 0.4\n");
         let ran = bench.hart().args(["models", "probe", "mine", "--context", "300"]).run().success();
@@ -153,7 +157,10 @@ fn a_probe_prints_a_table_and_is_used_from_then_on() {
 
         let show = bench.hart().args(["models", "show", "mine", "--json"]).run().success();
         let sheet: Value = serde_json::from_str(&show.stdout).unwrap();
-        assert!(sheet["capabilities"]["vision"]["from"].as_str().unwrap().starts_with("probe of 20"), "{sheet}");
+        assert!(
+            sheet["capabilities"]["vision"]["from"].as_str().unwrap().starts_with("probe of 20"),
+            "{sheet}"
+        );
         // The run that follows leaves out what the endpoint refused, and says so.
         let ran = bench.hart().args(["run", "hi"]).run().success();
         assert!(ran.stderr.contains("`temperature`: the model does not take it"), "{}", ran.stderr);
@@ -175,7 +182,7 @@ fn a_probe_prints_a_table_and_is_used_from_then_on() {
 
 #[test]
 fn an_endpoint_that_does_not_talk_fails_and_leaves_nothing_behind() {
-    for dialect in BOTH {
+    for dialect in ALL {
         for turn in
             [Turn::status(401).message("who is sk-very-secret?"), Turn::new().body(json!({"hello": "world"}))]
         {

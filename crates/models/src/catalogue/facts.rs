@@ -21,6 +21,8 @@ pub struct Known<T> {
 pub enum Origin {
     /// The entry in the configuration.
     Operator,
+    /// The protocol itself.
+    Dialect(&'static str),
     /// `hart models probe`, on that day.
     Probe(String),
     /// An entry of the bundled list.
@@ -34,6 +36,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Operator => f.write_str("configuration"),
+            Self::Dialect(name) => f.write_str(name),
             Self::Probe(day) => write!(f, "probe of {day}"),
             Self::Catalogue(entry) => write!(f, "catalogue ({entry})"),
             Self::Provider(name) => write!(f, "provider {name}"),

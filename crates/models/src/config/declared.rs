@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{ModelEntry, Preset};
+use super::{Dialect, ModelEntry, Preset};
 use crate::catalogue::{Capabilities, Catalogue, Facts, Origin, Switch, ThinkingMode};
 use crate::probe::Profile;
 
@@ -49,11 +49,17 @@ impl Declared {
     pub(super) fn capabilities(
         &self,
         preset: &Preset,
+        dialect: Dialect,
         base_url: &str,
         model: &str,
         profile: Option<&Profile>,
     ) -> Capabilities {
         let mut layers = vec![(Origin::Operator, self.facts.clone())];
+        if dialect == Dialect::Responses {
+            // It has no place for them, whoever speaks it.
+            let facts = Facts { stop: Some(false), ..Facts::default() };
+            layers.push((Origin::Dialect("the Responses API"), facts));
+        }
         if let Some(profile) = profile {
             layers.push((Origin::Probe(profile.day().to_owned()), profile.facts.clone()));
         }

@@ -4,13 +4,15 @@
 
 use super::MaxTokensKey;
 
-/// The two protocols every provider here speaks one of.
+/// The protocols every provider here speaks one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Chat completions.
     OpenAi,
     /// Messages.
     Anthropic,
+    /// OpenAI's successor of chat completions.
+    Responses,
 }
 
 /// What is known of a provider without any configuration.

@@ -14,6 +14,7 @@ use crate::config::{MaxTokensKey, ModelConfig};
 use crate::continued::{Conversations, append_items};
 use crate::encoded::{Encodings, Size, write_joined, write_json};
 use crate::merge;
+use crate::strict_schema::is_strict;
 use crate::thinking::Thinking;
 
 /// What of the configuration shapes a request.
@@ -92,22 +93,6 @@ fn is_newer_gpt(model: &str) -> bool {
     let version = (numbers.next().flatten().unwrap_or(0), numbers.next().flatten().unwrap_or(0));
     // 4o and 4.1 are older; a date such as 2025 in second place is no version.
     version.0 >= 6 || (version.0 == 5 && (4..100).contains(&version.1))
-}
-
-/// Whether a schema may be enforced to the letter: every object closed, every property required. The API refuses
-/// strictness for any other.
-fn is_strict(schema: &Value) -> bool {
-    let closed = |properties: &Map<String, Value>| {
-        let required = schema.get("required").and_then(Value::as_array);
-        let has = |name: &String| required.is_some_and(|names| names.iter().any(|known| known == name));
-        schema.get("additionalProperties") == Some(&Value::Bool(false)) && properties.keys().all(has)
-    };
-    let inner = match schema {
-        Value::Object(map) => map.values().all(is_strict),
-        Value::Array(items) => items.iter().all(is_strict),
-        _ => true,
-    };
-    inner && schema.get("properties").and_then(Value::as_object).is_none_or(closed)
 }
 
 /// 0.7, not the 0.699999988 that widening the number gives.
@@ -428,17 +413,6 @@ mod tests {
         {
             assert!(!is_newer_gpt(model), "{model}");
         }
-    }
-
-    #[test]
-    fn which_schemas_can_be_enforced() {
-        let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
-            "additionalProperties": false});
-        assert!(is_strict(&closed));
-        let open = json!({"type": "object", "properties": {"a": {}}, "required": ["a"]});
-        let optional = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false});
-        assert!(!is_strict(&open) && !is_strict(&optional));
-        assert!(!is_strict(&json!({"type": "array", "items": open})));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{MAX_ANSWER, Outcome};
-use crate::catalogue::ThinkingMode;
+use crate::catalogue::{Origin, ThinkingMode};
 use crate::config::ModelConfig;
 use crate::factory;
 
@@ -27,6 +27,8 @@ pub(super) struct Asker {
     model: Arc<dyn ChatModel>,
     /// The same, told that it thinks.
     thinker: Arc<dyn ChatModel>,
+    /// The protocol has a place for texts that end an answer.
+    pub(super) has_stop: bool,
 }
 
 /// An answer, and how it came.
@@ -65,6 +67,7 @@ impl Asker {
         let mut config = config.clone();
         config.temperature = None;
         config.extra_body.retain(|key, _| !config.parameters.contains(key));
+        let has_stop = !matches!(config.capabilities.stop.origin, Origin::Dialect(_));
         let model = factory::dialect(&config, http);
         let mut thinker = config;
         thinker.send_reasoning = true;
@@ -77,7 +80,7 @@ impl Asker {
         }
         thinker.supports_thinking = true;
         thinker.supports_reasoning_effort = true;
-        Self { model, thinker: factory::dialect(&thinker, http) }
+        Self { model, thinker: factory::dialect(&thinker, http), has_stop }
     }
 
     /// Asks the model as it is configured.

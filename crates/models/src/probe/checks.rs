@@ -257,6 +257,10 @@ impl Probing<'_> {
     }
 
     async fn stop(&mut self) {
+        if !self.asker.has_stop {
+            self.note("stop_sequences", (Outcome::No, "the protocol has no place for them".to_owned()));
+            return;
+        }
         let mut asked =
             request([Message::human("Write exactly this line and nothing else: 1 2 3 4 5 6 7 8 9")]);
         asked.settings.stop = vec!["6".to_owned()];

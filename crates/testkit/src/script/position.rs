@@ -20,6 +20,12 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
     let request: Request<'_> = serde_json::from_slice(body)?;
     let mut results = 0;
     for message in &request.messages {
+        match message.kind.as_ref() {
+            "function_call_output" => results += 1,
+            // Items stand apart, so that a text does not tell whether calls come with it; a question begins a task.
+            "message" if message.role == "user" => results = 0,
+            _ => {}
+        }
         let blocks = message.blocks();
         let count =
             |kind| u32::try_from(blocks.iter().filter(|b| b.kind == kind).count()).unwrap_or(u32::MAX);
@@ -28,7 +34,9 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
             "user" => results += count("tool_result"),
             // An assistant message without calls is an answer: what follows is another task.
             "assistant"
-                if message.tool_calls.as_ref().is_none_or(Vec::is_empty) && count("tool_use") == 0 =>
+                if message.kind.is_empty()
+                    && message.tool_calls.as_ref().is_none_or(Vec::is_empty)
+                    && count("tool_use") == 0 =>
             {
                 results = 0
             }
@@ -41,7 +49,8 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    #[serde(borrow)]
+    /// Responses calls them input.
+    #[serde(borrow, alias = "input")]
     messages: Vec<Message<'a>>,
     #[serde(default)]
     stream: Option<bool>,
@@ -57,8 +66,10 @@ struct StreamOptions {
 
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     role: Cow<'a, str>,
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(default)]
