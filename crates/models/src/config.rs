@@ -156,7 +156,7 @@ impl ModelConfig {
         let Some(preset) = Preset::find(&entry.provider) else {
             return Err(ModelConfigError::UnknownProvider { name, given: entry.provider });
         };
-        let base_url = base_url(entry.base_url.as_deref(), preset, &name)?;
+        let (base_url, dialect) = base_url(entry.base_url.as_deref(), preset, &name)?;
         let api_key = api_key(&entry, preset, &name, lookup)?;
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
         let timeout = seconds("timeout", entry.timeout)?;
@@ -187,7 +187,7 @@ impl ModelConfig {
         };
         Ok(Self {
             provider: preset.name,
-            dialect: preset.dialect,
+            dialect,
             max_tokens_key,
             send_reasoning: entry.send_reasoning.unwrap_or(preset.send_reasoning),
             model: entry.model,
@@ -206,7 +206,10 @@ impl ModelConfig {
             supports_vision: entry.supports_vision.unwrap_or(false),
             when_thinking_enabled,
             when_thinking_disabled: entry.when_thinking_disabled.unwrap_or_default(),
-            context_window: entry.context_window,
+            context_window: entry.context_window.or(match dialect {
+                Dialect::Ollama => Some(crate::ollama::DEFAULT_CONTEXT),
+                _ => None,
+            }),
             extra_body,
             pricing: entry.pricing,
             ignored,
@@ -224,7 +227,11 @@ impl ModelConfig {
     }
 }
 
-fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, ModelConfigError> {
+fn base_url(
+    given: Option<&str>,
+    preset: &Preset,
+    name: &str,
+) -> Result<(String, Dialect), ModelConfigError> {
     let invalid = |message| ModelConfigError::Invalid { name: name.to_owned(), message };
     let url = given.map(str::trim).filter(|url| !url.is_empty()).or(preset.base_url);
     let Some(url) = url else {
@@ -239,12 +246,15 @@ fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, 
     }
     // People paste what their provider's page shows, which may be the whole endpoint.
     let url = url.trim_end_matches('/');
-    let endings: &[&str] = match preset.dialect {
+    let dialect = preset.dialect_at(url);
+    let endings: &[&str] = match dialect {
         Dialect::OpenAi => &["/chat/completions"],
         Dialect::Anthropic => &["/v1/messages", "/v1"],
+        Dialect::Gemini => &["/v1beta/models", "/v1beta", "/v1"],
+        Dialect::Ollama => &["/api/chat", "/api"],
     };
     let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
-    Ok(url.trim_end_matches('/').to_owned())
+    Ok((url.trim_end_matches('/').to_owned(), dialect))
 }
 
 fn api_key(

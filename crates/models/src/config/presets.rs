@@ -4,13 +4,17 @@
 
 use super::MaxTokensKey;
 
-/// The two protocols every provider here speaks one of.
+/// The protocols every provider here speaks one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// Chat completions.
     OpenAi,
     /// Messages.
     Anthropic,
+    /// Google's `streamGenerateContent`.
+    Gemini,
+    /// Ollama's `/api/chat`.
+    Ollama,
 }
 
 /// What is known of a provider without any configuration.
@@ -41,6 +45,17 @@ impl Preset {
                     .find(|p| wanted.is_some() && p.classes.iter().any(|path| class(path) == wanted))
             },
         )
+    }
+
+    /// The protocol spoken at an address: two providers also have a door for OpenAI's clients.
+    pub(super) fn dialect_at(&self, base_url: &str) -> Dialect {
+        let url = base_url.trim_end_matches('/');
+        let url = url.strip_suffix("/chat/completions").unwrap_or(url);
+        match self.dialect {
+            Dialect::Gemini if url.ends_with("/openai") => Dialect::OpenAi,
+            Dialect::Ollama if url.ends_with("/v1") => Dialect::OpenAi,
+            dialect => dialect,
+        }
     }
 
     /// OpenAI's reasoning models refuse the old word; its imitators may not know the new one.
@@ -92,9 +107,10 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         classes: &["langchain_google_genai:ChatGoogleGenerativeAI"],
+        dialect: Dialect::Gemini,
         ..openai(
             "gemini",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "https://generativelanguage.googleapis.com",
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         )
     },
@@ -104,7 +120,9 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         classes: &["langchain_ollama:ChatOllama"],
-        ..openai("ollama", "http://127.0.0.1:11434/v1", &[])
+        dialect: Dialect::Ollama,
+        send_reasoning: true,
+        ..openai("ollama", "http://127.0.0.1:11434", &[])
     },
     openai("lmstudio", "http://127.0.0.1:1234/v1", &[]),
     openai("llamacpp", "http://127.0.0.1:8080/v1", &[]),
