@@ -1,4 +1,4 @@
-//! What the model is sent, and what its answers make happen, in both dialects.
+//! What the model is sent, and what its answers make happen, in every dialect.
 
 use std::sync::Arc;
 

@@ -227,11 +227,7 @@ impl ModelConfig {
     }
 }
 
-fn base_url(
-    given: Option<&str>,
-    preset: &Preset,
-    name: &str,
-) -> Result<(String, Dialect), ModelConfigError> {
+fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<(String, Dialect), ModelConfigError> {
     let invalid = |message| ModelConfigError::Invalid { name: name.to_owned(), message };
     let url = given.map(str::trim).filter(|url| !url.is_empty()).or(preset.base_url);
     let Some(url) = url else {

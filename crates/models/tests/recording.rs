@@ -92,7 +92,7 @@ async fn a_miss_shows_where_the_conversation_parts() {
     let error = fails(&replay, other).await.to_string();
     assert!(
         error.starts_with(
-            "the recording has no answer here\n`lead` parts from recorded call 1 at message 2 (tool)\n"
+            "`replay` has no recorded answer here\n`lead` parts from recorded call 1 at message 2 (tool)\n"
         ),
         "{error}"
     );

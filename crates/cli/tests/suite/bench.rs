@@ -7,7 +7,7 @@ use hart_testkit::binary::{Finished, Hart};
 use hart_testkit::{Dialect, ModelServer, Turn};
 use serde_json::Value;
 
-pub(super) const BOTH: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
+pub(super) const BOTH: [Dialect; 4] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
 
 pub(super) struct Bench {
     pub(super) dir: tempfile::TempDir,
@@ -37,6 +37,16 @@ impl Bench {
             Dialect::Anthropic => hart
                 .env("ANTHROPIC_API_KEY", "sk-test")
                 .env("ANTHROPIC_BASE_URL", self.server.anthropic_base()),
+            Dialect::Gemini => {
+                hart.env("GEMINI_API_KEY", "sk-test").env("GOOGLE_GEMINI_BASE_URL", self.server.gemini_base())
+            }
+            Dialect::Ollama => {
+                let base = self.server.ollama_base();
+                let entry =
+                    format!("models:\n  - {{name: m, use: ollama, model: mock, base_url: '{base}'}}\n");
+                self.write("config.yaml", &entry);
+                hart
+            }
         }
     }
 

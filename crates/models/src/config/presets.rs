@@ -108,11 +108,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         classes: &["langchain_google_genai:ChatGoogleGenerativeAI"],
         dialect: Dialect::Gemini,
-        ..openai(
-            "gemini",
-            "https://generativelanguage.googleapis.com",
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        )
+        ..openai("gemini", "https://generativelanguage.googleapis.com", &["GEMINI_API_KEY", "GOOGLE_API_KEY"])
     },
     Preset {
         classes: &["langchain_openrouter:ChatOpenRouter"],

@@ -177,8 +177,7 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     };
     let tools: Vec<Bytes> = request.tools.iter().map(|tool| encoder.tools.of(tool, encode_tool)).collect();
     let in_words = !tools.is_empty() && !settings.takes_format_with_tools();
-    let mut parameters =
-        settings.parameters(&request.settings, format.as_ref().filter(|_| !in_words));
+    let mut parameters = settings.parameters(&request.settings, format.as_ref().filter(|_| !in_words));
     for key in ["contents", "systemInstruction", "tool_choice"] {
         parameters.shift_remove(key);
     }
@@ -191,7 +190,8 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
         request.system.iter().map(|text| encoder.system.of(text, text_part)).collect();
     system.extend(request.messages.iter().take(leading).map(|message| text_part(&message.text())));
     if let (true, Some(schema)) = (in_words, &format) {
-        let asked = format!("Give your final answer as JSON that fits this schema, and nothing else: {schema}");
+        let asked =
+            format!("Give your final answer as JSON that fits this schema, and nothing else: {schema}");
         system.push(text_part(&asked));
     }
     system.retain(|part| !part.is_empty());
@@ -259,9 +259,9 @@ fn write_conversation(
     let mut open: Option<Role> = None;
     let mut group: Vec<u8> = Vec::new();
     for (index, message) in (next..).zip(messages.iter_from(next)) {
-        let Encoded { role, parts } = encoder.messages.of(message, |message| {
-            encode(&settings.dress, message, |id| called_name(messages, index, id))
-        });
+        let Encoded { role, parts } = encoder
+            .messages
+            .of(message, |message| encode(&settings.dress, message, |id| called_name(messages, index, id)));
         if parts.is_empty() {
             continue;
         }

@@ -141,8 +141,7 @@ impl GeminiDecoder {
     }
 
     fn tell(&mut self, id: &ToolCallId, name: &str, args: &str, out: &mut VecDeque<ChatChunk>) {
-        let chunk =
-            ToolCallChunk::new(self.calls, Some(id.clone()), Some(name.to_owned()), args.to_owned());
+        let chunk = ToolCallChunk::new(self.calls, Some(id.clone()), Some(name.to_owned()), args.to_owned());
         out.push_back(ChatChunk::ToolCall(chunk));
         self.calls += 1;
     }
@@ -214,7 +213,11 @@ impl Decoder for GeminiDecoder {
         self.usage = chunk.usage.filter(Usage::says_something).or(self.usage.take());
         if let Some(Feedback { reason: Some(reason), message }) = chunk.feedback {
             let why = message.as_deref().unwrap_or(&reason);
-            return Err(filtered(&format!("it blocked the prompt for {}{}", &*reason, explained(&reason, why))));
+            return Err(filtered(&format!(
+                "it blocked the prompt for {}{}",
+                &*reason,
+                explained(&reason, why)
+            )));
         }
         // Only one candidate is ever asked for.
         for candidate in chunk.candidates.into_iter().flatten().take(1) {
@@ -285,8 +288,7 @@ impl Decoder for GeminiDecoder {
 
 fn said_block(text: String, thought: bool, signature: Option<String>) -> Block {
     let (kind, key) = if thought { ("reasoning", "reasoning") } else { ("text", "text") };
-    let mut map =
-        Map::from_iter([("type".to_owned(), kind.into()), (key.to_owned(), Value::String(text))]);
+    let mut map = Map::from_iter([("type".to_owned(), kind.into()), (key.to_owned(), Value::String(text))]);
     if let Some(signature) = signature {
         map.insert(SIGNATURE.to_owned(), signature.into());
     }

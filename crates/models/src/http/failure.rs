@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    pub(super) fn into_error(self, model: &str, retry_after: Option<Duration>) -> ModelError {
+    pub(crate) fn into_error(self, model: &str, retry_after: Option<Duration>) -> ModelError {
         let kind = self.error_kind();
         let retry_after = retry_after.or(self.retry_after);
         let error = ModelError::new(kind, model, shortened(&self.message)).retry_after(retry_after);

@@ -63,8 +63,7 @@ impl OllamaDecoder {
         // An object; some models' parsers leave its text.
         let args: String = serde_json::from_str(args).unwrap_or_else(|_| args.to_owned());
         let position = self.calls.len() + self.invalid.len();
-        let chunk =
-            ToolCallChunk::new(position, Some(id.clone()), Some(name.to_owned()), args.clone());
+        let chunk = ToolCallChunk::new(position, Some(id.clone()), Some(name.to_owned()), args.clone());
         out.push_back(ChatChunk::ToolCall(chunk));
         match parse_tool_arguments(&args) {
             Ok(_) if name.is_empty() => {

@@ -19,13 +19,13 @@ pub(super) struct Position {
 pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
     let request: Request<'_> = serde_json::from_slice(body)?;
     let mut results = 0;
-    for message in &request.messages {
+    for message in request.messages.iter().chain(&request.contents) {
         let blocks = message.blocks();
-        let count =
-            |kind| u32::try_from(blocks.iter().filter(|b| b.kind == kind).count()).unwrap_or(u32::MAX);
+        let count = |kind| u32::try_from(blocks.iter().filter(|b| b.is(kind)).count()).unwrap_or(u32::MAX);
         match message.role.as_ref() {
             "tool" => results += 1,
             "user" => results += count("tool_result"),
+            "model" if count("tool_use") == 0 => results = 0,
             // An assistant message without calls is an answer: what follows is another task.
             "assistant"
                 if message.tool_calls.as_ref().is_none_or(Vec::is_empty) && count("tool_use") == 0 =>
@@ -41,8 +41,11 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     messages: Vec<Message<'a>>,
+    /// Gemini's.
+    #[serde(borrow, default)]
+    contents: Vec<Message<'a>>,
     #[serde(default)]
     stream: Option<bool>,
     #[serde(default)]
@@ -61,19 +64,37 @@ struct Message<'a> {
     role: Cow<'a, str>,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    parts: Option<&'a RawValue>,
     #[serde(default)]
     tool_calls: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
 struct Block<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
+    #[serde(rename = "functionCall")]
+    call: Option<IgnoredAny>,
+    #[serde(rename = "functionResponse")]
+    response: Option<IgnoredAny>,
+}
+
+impl Block<'_> {
+    /// In Anthropic's words, whoever wrote it.
+    fn is(&self, kind: &str) -> bool {
+        let own = match (&self.call, &self.response) {
+            (Some(_), _) => "tool_use",
+            (_, Some(_)) => "tool_result",
+            (None, None) => self.kind.as_ref(),
+        };
+        own == kind
+    }
 }
 
 impl Message<'_> {
     fn blocks(&self) -> Vec<Block<'_>> {
-        let content = self.content.map_or("", RawValue::get);
+        let content = self.content.or(self.parts).map_or("", RawValue::get);
         if content.starts_with('[') { serde_json::from_str(content).unwrap_or_default() } else { Vec::new() }
     }
 }
