@@ -157,8 +157,8 @@ impl ModelConfig {
         let Some(preset) = Preset::find(&entry.provider) else {
             return Err(ModelConfigError::UnknownProvider { name, given: entry.provider });
         };
-        let base_url = base_url(entry.base_url.as_deref(), preset, &name)?;
-        let dialect = dialect(entry.use_responses_api, preset, &base_url, &name)?;
+        let (base_url, spoken) = base_url(entry.base_url.as_deref(), preset, &name)?;
+        let dialect = dialect(entry.use_responses_api, preset, spoken, &base_url, &name)?;
         let api_key = api_key(&entry, preset, &name, lookup)?;
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
         let timeout = seconds("timeout", entry.timeout)?;
@@ -208,7 +208,10 @@ impl ModelConfig {
             supports_vision: entry.supports_vision.unwrap_or(false),
             when_thinking_enabled,
             when_thinking_disabled: entry.when_thinking_disabled.unwrap_or_default(),
-            context_window: entry.context_window,
+            context_window: entry.context_window.or(match dialect {
+                Dialect::Ollama => Some(crate::ollama::DEFAULT_CONTEXT),
+                _ => None,
+            }),
             extra_body,
             pricing: entry.pricing,
             ignored,
@@ -226,7 +229,7 @@ impl ModelConfig {
     }
 }
 
-fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, ModelConfigError> {
+fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<(String, Dialect), ModelConfigError> {
     let invalid = |message| ModelConfigError::Invalid { name: name.to_owned(), message };
     let url = given.map(str::trim).filter(|url| !url.is_empty()).or(preset.base_url);
     let Some(url) = url else {
@@ -241,28 +244,32 @@ fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, 
     }
     // People paste what their provider's page shows, which may be the whole endpoint.
     let url = url.trim_end_matches('/');
-    let endings: &[&str] = match preset.dialect {
+    let dialect = preset.dialect_at(url);
+    let endings: &[&str] = match dialect {
         Dialect::OpenAi | Dialect::Responses => &["/chat/completions", "/responses"],
         Dialect::Anthropic => &["/v1/messages", "/v1"],
+        Dialect::Gemini => &["/v1beta/models", "/v1beta", "/v1"],
+        Dialect::Ollama => &["/api/chat", "/api"],
     };
     let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
-    Ok(url.trim_end_matches('/').to_owned())
+    Ok((url.trim_end_matches('/').to_owned(), dialect))
 }
 
 /// OpenAI's newer models refuse tools together with reasoning in chat completions. Its imitators may know nothing else.
 fn dialect(
     responses: Option<bool>,
     preset: &Preset,
+    spoken: Dialect,
     base_url: &str,
     name: &str,
 ) -> Result<Dialect, ModelConfigError> {
-    match (preset.dialect, responses) {
+    match (spoken, responses) {
         (Dialect::OpenAi, Some(true)) => Ok(Dialect::Responses),
         (Dialect::Responses, Some(false)) => Ok(Dialect::OpenAi),
         (Dialect::OpenAi, None) if preset.name == "openai" && preset.base_url == Some(base_url) => {
             Ok(Dialect::Responses)
         }
-        (Dialect::OpenAi | Dialect::Responses, _) | (_, None | Some(false)) => Ok(preset.dialect),
+        (Dialect::OpenAi | Dialect::Responses, _) | (_, None | Some(false)) => Ok(spoken),
         (_, Some(true)) => {
             let message = format!("`use_responses_api` has no meaning for `use: {}`; remove it", preset.name);
             Err(ModelConfigError::Invalid { name: name.to_owned(), message })

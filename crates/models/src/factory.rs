@@ -8,6 +8,8 @@ use hart_kernel::ChatModel;
 
 use crate::anthropic::Anthropic;
 use crate::config::{Dialect, ModelConfig};
+use crate::gemini::Gemini;
+use crate::ollama::Ollama;
 use crate::openai::OpenAi;
 use crate::responses::Responses;
 
@@ -17,5 +19,7 @@ pub fn build(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel>
         Dialect::OpenAi => Arc::new(OpenAi::new(config, http)),
         Dialect::Anthropic => Arc::new(Anthropic::new(config, http)),
         Dialect::Responses => Arc::new(Responses::new(config, http)),
+        Dialect::Gemini => Arc::new(Gemini::new(config, http)),
+        Dialect::Ollama => Arc::new(Ollama::new(config, http)),
     }
 }

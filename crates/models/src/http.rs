@@ -4,6 +4,7 @@
 
 mod answer;
 mod failure;
+mod frames;
 
 use std::fmt;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::config::ModelConfig;
 use answer::Answer;
 pub(crate) use answer::{Decoder, Fault, Progress};
 pub(crate) use failure::{Failure, chain};
+pub(crate) use frames::Framing;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Enough for any provider's error; an HTML page from a proxy is cut.
@@ -71,6 +73,12 @@ impl Endpoint {
     pub(crate) fn with_header(mut self, name: &'static str, value: &'static str) -> Self {
         let name = HeaderName::from_static(name);
         self.headers.entry(name).or_insert(HeaderValue::from_static(value));
+        self
+    }
+
+    /// Asks for another kind of stream than server-sent events.
+    pub(crate) fn accepting(mut self, kind: &'static str) -> Self {
+        self.headers.insert(ACCEPT, HeaderValue::from_static(kind));
         self
     }
 

@@ -9,8 +9,11 @@ mod continued;
 pub mod discover;
 mod encoded;
 mod factory;
+mod gemini;
 pub mod http;
+mod lines;
 mod merge;
+mod ollama;
 mod openai;
 mod playback;
 pub mod reachability;
@@ -28,6 +31,8 @@ pub use config::{
     Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing,
 };
 pub use factory::build;
+pub use gemini::Gemini;
+pub use ollama::Ollama;
 pub use openai::OpenAi;
 pub use reachability::Reachability;
 pub use replay::{Cassette, CassetteError, Recorder, Replay};

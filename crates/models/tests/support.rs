@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const KEY: &str = "sk-test-very-secret";
-pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
+pub(crate) const DIALECTS: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
 pub(crate) fn http() -> reqwest::Client {
     hart_models::http::client().unwrap()
@@ -24,6 +25,8 @@ pub(crate) fn config(server: &ModelServer, dialect: Dialect, more: Value) -> Mod
     let (provider, base) = match dialect {
         Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
         Dialect::Anthropic => ("anthropic", server.anthropic_base()),
+        Dialect::Gemini => ("gemini", server.gemini_base()),
+        Dialect::Ollama => ("ollama", server.ollama_base()),
     };
     let mut entry =
         json!({"name": "m", "use": provider, "model": "mock-1", "base_url": base, "api_key": KEY});

@@ -40,6 +40,8 @@ pub(crate) enum Part {
         id: String,
         name: String,
         args: String,
+        /// Only Gemini signs calls.
+        signature: Option<String>,
     },
 }
 
@@ -123,11 +125,13 @@ impl Turn {
         self.part(Part::Reasoning { text: text.into(), signature: None })
     }
 
-    /// Signs the latest reasoning; Responses has it as encrypted content, chat completions have no place for it.
+    /// Signs the latest reasoning or tool call; a dialect that has no place for it leaves it out.
     pub fn signature(mut self, signed: impl Into<String>) -> Self {
         match self.parts.last_mut() {
-            Some(Part::Reasoning { signature, .. }) => *signature = Some(signed.into()),
-            _ => panic!("`signature` belongs right after `reasoning`"),
+            Some(Part::Reasoning { signature, .. } | Part::ToolCall { signature, .. }) => {
+                *signature = Some(signed.into());
+            }
+            _ => panic!("`signature` belongs right after `reasoning` or `tool_call`"),
         }
         self
     }
@@ -164,7 +168,7 @@ impl Turn {
         name: impl Into<String>,
         args: impl Into<String>,
     ) -> Self {
-        self.part(Part::ToolCall { id: id.into(), name: name.into(), args: args.into() })
+        self.part(Part::ToolCall { id: id.into(), name: name.into(), args: args.into(), signature: None })
     }
 
     /// Token counts: the whole prompt, cached part included, and the answer.
@@ -186,7 +190,7 @@ impl Turn {
         self
     }
 
-    /// How many of the answer's tokens were reasoning; only the OpenAI dialects count them.
+    /// How many of the answer's tokens were reasoning; only the OpenAI dialects and Gemini count them.
     pub fn reasoning_tokens(mut self, tokens: u64) -> Self {
         self.counts().reasoning = tokens;
         self
@@ -198,7 +202,7 @@ impl Turn {
         self
     }
 
-    /// Why the model stopped, in either dialect's word; unknown words are sent as they are.
+    /// Why the model stopped, in any dialect's word; unknown words are sent as they are.
     ///
     /// Without it, a turn with tool calls stops for them and any other simply ends.
     pub fn stop(mut self, reason: impl Into<String>) -> Self {

@@ -86,6 +86,23 @@ pub const ENTRY_KEYS: &[KeyDoc] = &[
     key("logit_bias", "none", "Makes single tokens more or less likely."),
     key("parallel_tool_calls", "the provider's default", "Whether several tools may be called at once."),
     key("chat_template_kwargs", "none", "Arguments of the chat template, for vLLM and llama.cpp."),
+    key(
+        "thinking_budget",
+        "the provider's default",
+        "Gemini 2.5: tokens of thought; 0 is none, -1 as many as it likes.",
+    ),
+    key("thinking_level", "the provider's default", "Gemini 3: `minimal`, `low`, `medium` or `high`."),
+    key("include_thoughts", "when thinking is on", "Gemini: whether thoughts are shown."),
+    key("safety_settings", "the provider's default", "Gemini: thresholds by category of harm."),
+    key(
+        "keep_alive",
+        "the server's default",
+        "Ollama: how long the model stays in memory, such as `30m` or -1.",
+    ),
+    key("min_p", "the server's default", "Leaves out tokens less likely than this share of the likeliest."),
+    key("repeat_penalty", "the server's default", "Discourages repetition, for local servers."),
+    key("num_gpu", "the server's default", "Ollama: layers that run on the GPU."),
+    key("num_thread", "the server's default", "Ollama: threads of the CPU."),
 ];
 
 /// Keys of an entry that are parameters of the request itself.
@@ -103,4 +120,13 @@ pub(super) const REQUEST_KEYS: &[&str] = &[
     "logit_bias",
     "parallel_tool_calls",
     "chat_template_kwargs",
+    "thinking_budget",
+    "thinking_level",
+    "include_thoughts",
+    "safety_settings",
+    "keep_alive",
+    "min_p",
+    "repeat_penalty",
+    "num_gpu",
+    "num_thread",
 ];

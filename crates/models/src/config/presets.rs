@@ -13,6 +13,10 @@ pub enum Dialect {
     Anthropic,
     /// OpenAI's successor of chat completions.
     Responses,
+    /// Google's `streamGenerateContent`.
+    Gemini,
+    /// Ollama's `/api/chat`.
+    Ollama,
 }
 
 /// What is known of a provider without any configuration.
@@ -43,6 +47,17 @@ impl Preset {
                     .find(|p| wanted.is_some() && p.classes.iter().any(|path| class(path) == wanted))
             },
         )
+    }
+
+    /// The protocol spoken at an address: two providers also have a door for OpenAI's clients.
+    pub(super) fn dialect_at(&self, base_url: &str) -> Dialect {
+        let url = base_url.trim_end_matches('/');
+        let url = url.strip_suffix("/chat/completions").unwrap_or(url);
+        match self.dialect {
+            Dialect::Gemini if url.ends_with("/openai") => Dialect::OpenAi,
+            Dialect::Ollama if url.ends_with("/v1") => Dialect::OpenAi,
+            dialect => dialect,
+        }
     }
 
     /// OpenAI's reasoning models refuse the old word; its imitators may not know the new one.
@@ -94,11 +109,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         classes: &["langchain_google_genai:ChatGoogleGenerativeAI"],
-        ..openai(
-            "gemini",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        )
+        dialect: Dialect::Gemini,
+        ..openai("gemini", "https://generativelanguage.googleapis.com", &["GEMINI_API_KEY", "GOOGLE_API_KEY"])
     },
     Preset {
         classes: &["langchain_openrouter:ChatOpenRouter"],
@@ -106,7 +118,9 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         classes: &["langchain_ollama:ChatOllama"],
-        ..openai("ollama", "http://127.0.0.1:11434/v1", &[])
+        dialect: Dialect::Ollama,
+        send_reasoning: true,
+        ..openai("ollama", "http://127.0.0.1:11434", &[])
     },
     openai("lmstudio", "http://127.0.0.1:1234/v1", &[]),
     openai("llamacpp", "http://127.0.0.1:8080/v1", &[]),
