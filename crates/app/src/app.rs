@@ -23,6 +23,7 @@ pub struct App {
     pub(crate) config: AppConfig,
     pub(crate) env: Env,
     pub(crate) http: reqwest::Client,
+    pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
     log: ThreadLog,
     user: UserId,
@@ -66,8 +67,8 @@ pub enum OpenError {
     Config(#[from] ConfigError),
     #[error("the sandbox cannot be set up")]
     Sandbox(#[from] SandboxError),
-    #[error("the HTTP client cannot be set up")]
-    Http(#[from] reqwest::Error),
+    #[error("the network cannot be set up")]
+    Http(#[from] hart_models::HttpError),
 }
 
 /// Why a thread could not be looked at.
@@ -93,8 +94,10 @@ impl App {
         let env = options.env.clone();
         let config = AppConfig::load(options)?;
         let user = UserId::from("default");
+        let calls = wire::calls(&config)?;
         Ok(Self {
-            http: wire::http()?,
+            http: calls.http().clone(),
+            calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
             log: ThreadLog::new(config.home.clone(), user.clone()),
             env,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_kernel::ChatModel;
-use hart_models::{Cassette, CassetteError, ModelConfig, Preset, Recorder, Replay, discover};
+use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
 
 use crate::demo::{self, DemoModel};
 use crate::{App, wire};
@@ -53,6 +53,8 @@ pub enum ChooseError {
     Unknown { name: String, known: Vec<String> },
     #[error(transparent)]
     Cassette(#[from] CassetteError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
 }
 
 impl ModelChoice {
@@ -125,7 +127,7 @@ pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice,
     }
     match (found, name) {
         (Some((config, reason)), _) => {
-            Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(&config, &app.http) })
+            Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? })
         }
         (None, None) => Ok(ModelChoice::demo()),
         (None, Some(name)) => {

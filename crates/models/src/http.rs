@@ -4,6 +4,7 @@
 
 mod answer;
 mod failure;
+mod network;
 
 use std::fmt;
 use std::time::Duration;
@@ -18,23 +19,10 @@ use crate::config::ModelConfig;
 use answer::Answer;
 pub(crate) use answer::{Decoder, Fault, Progress};
 pub(crate) use failure::{Failure, chain};
+pub use network::{HttpError, HttpSettings, Proxy, client, client_with};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Enough for any provider's error; an HTML page from a proxy is cut.
 const MAX_ERROR_BODY: usize = 64 * 1024;
-
-/// The client that all models share. An answer may take hours, so it has no total timeout; waits are bounded one by
-/// one where they happen.
-pub fn client() -> Result<reqwest::Client, reqwest::Error> {
-    reqwest::Client::builder()
-        .user_agent(concat!("hart/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        .tcp_keepalive(Duration::from_secs(30))
-        .pool_idle_timeout(Duration::from_secs(90))
-        .pool_max_idle_per_host(64)
-        .build()
-}
 
 /// Where one model answers, and how long it may be silent.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Turns a `ChatRequest` into a provider's stream of chunks.
 //!
-//! Invariant: a provider's JSON is named here and nowhere else; nothing here retries, and nothing reads the
-//! environment or a file that it was not given.
+//! Invariant: a provider's JSON is named here and nowhere else; a dialect asks once and [`Resilient`] alone asks again;
+//! nothing reads the environment or a file that it was not given.
 
 mod anthropic;
 pub mod config;
@@ -15,6 +15,7 @@ mod openai;
 mod playback;
 pub mod reachability;
 pub mod replay;
+mod resilient;
 mod scripted;
 pub mod sse;
 mod thinking;
@@ -25,10 +26,12 @@ pub use anthropic::Anthropic;
 pub use config::{
     Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing,
 };
-pub use factory::build;
+pub use factory::{Context, build};
+pub use http::{HttpError, HttpSettings, Proxy};
 pub use openai::OpenAi;
 pub use reachability::Reachability;
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
+pub use resilient::{LimitSettings, Limits, Resilient, RetryPolicy, Route};
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
 pub use tool_args::parse_tool_arguments;

@@ -77,7 +77,8 @@ pub(crate) async fn collect(mut stream: ChatStream) -> Result<Said, ModelError> 
     while let Some(chunk) = stream.next().await {
         assert!(said.message.is_none(), "nothing comes after the end");
         match chunk? {
-            ChatChunk::Restart(error) => panic!("nothing here retries: {error}"),
+            ChatChunk::Restart(restart) => panic!("nothing here retries: {restart}"),
+            ChatChunk::Waiting(waiting) => panic!("nothing here waits: {waiting}"),
             ChatChunk::Text(text) => said.text.push_str(&text),
             ChatChunk::Reasoning(text) => said.reasoning.push_str(&text),
             ChatChunk::ToolCall(call) => {
