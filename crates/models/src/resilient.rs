@@ -463,3 +463,7 @@ async fn bounded<T>(
         () = deadline => Err(Stop::OutOfTime),
     }
 }
+
+#[cfg(test)]
+#[path = "resilient_tests.rs"]
+mod tests;
