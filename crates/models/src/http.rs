@@ -31,7 +31,8 @@ pub(crate) struct Endpoint {
     pub(crate) provider: &'static str,
     url: String,
     headers: HeaderMap,
-    key: Option<SecretString>,
+    /// The key, and the values of the user's headers: they may be keys as well.
+    secrets: Vec<SecretString>,
     first_byte_within: Duration,
     silence: Duration,
 }
@@ -49,7 +50,7 @@ impl Endpoint {
             provider: config.provider,
             url: format!("{}{path}", config.base_url),
             headers,
-            key: config.api_key.clone(),
+            secrets: config.api_key.iter().chain(config.headers.iter().map(|(_, value)| value)).cloned().collect(),
             first_byte_within: config.timeout.unwrap_or(config.stream_chunk_timeout),
             silence: config.stream_chunk_timeout,
         }
@@ -78,11 +79,13 @@ impl Endpoint {
         }
         if is_json(response.headers()) {
             // Asked for a stream and got one object: an error told with status 200, or a server that cannot stream.
+            let request_id = failure::request_id(response.headers());
             let body = self.body(response, cancel).await?;
-            return Err(match Failure::of_body(&body) {
+            let error = match Failure::of_body(&body) {
                 Some(failure) => self.failure(failure, None),
                 None => self.protocol("it answered with JSON instead of an event stream"),
-            });
+            };
+            return Err(error.request_id(request_id));
         }
         Ok(Box::pin(Answer::new(self.clone(), response, cancel, decoder)))
     }
@@ -132,8 +135,8 @@ impl Endpoint {
     }
 
     fn failure(&self, mut failure: Failure, retry_after: Option<Duration>) -> ModelError {
-        if let Some(key) = &self.key {
-            failure.redact(key.expose_secret());
+        for secret in &self.secrets {
+            failure.redact(secret.expose_secret());
         }
         failure.into_error(&self.model, retry_after).provider(self.provider)
     }

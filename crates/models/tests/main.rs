@@ -12,9 +12,12 @@
 
 mod anthropic;
 mod both;
+mod fault_table;
 mod faults;
+mod garbage_table;
 mod fuzz;
 mod local;
+mod network;
 mod openai;
 mod recording;
 mod support;
