@@ -50,7 +50,12 @@ impl Endpoint {
             provider: config.provider,
             url: format!("{}{path}", config.base_url),
             headers,
-            secrets: config.api_key.iter().chain(config.headers.iter().map(|(_, value)| value)).cloned().collect(),
+            secrets: config
+                .api_key
+                .iter()
+                .chain(config.headers.iter().map(|(_, value)| value))
+                .cloned()
+                .collect(),
             first_byte_within: config.timeout.unwrap_or(config.stream_chunk_timeout),
             silence: config.stream_chunk_timeout,
         }

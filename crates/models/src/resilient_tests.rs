@@ -15,8 +15,12 @@ struct Fake {
 
 impl Fake {
     fn new(name: &str, scripts: impl IntoIterator<Item = Vec<Item>>) -> Arc<Self> {
-        let profile =
-            ModelProfile { name: name.to_owned(), context_window: Some(1000), vision: false, thinking: false };
+        let profile = ModelProfile {
+            name: name.to_owned(),
+            context_window: Some(1000),
+            vision: false,
+            thinking: false,
+        };
         let scripts = Mutex::new(scripts.into_iter().collect());
         Arc::new(Self { profile, scripts, asked: Mutex::default() })
     }
@@ -83,7 +87,10 @@ async fn ask(model: &Resilient) -> (Vec<String>, Result<Message, ModelError>) {
     ask_until(model, &CancellationToken::new()).await
 }
 
-async fn ask_until(model: &Resilient, cancel: &CancellationToken) -> (Vec<String>, Result<Message, ModelError>) {
+async fn ask_until(
+    model: &Resilient,
+    cancel: &CancellationToken,
+) -> (Vec<String>, Result<Message, ModelError>) {
     let mut told = Vec::new();
     let mut stream = match model.stream(request(), cancel).await {
         Ok(stream) => stream,
@@ -96,7 +103,10 @@ async fn ask_until(model: &Resilient, cancel: &CancellationToken) -> (Vec<String
             Ok(ChatChunk::Text(text) | ChatChunk::Reasoning(text)) => told.push(text),
             Ok(ChatChunk::ToolCall(_)) => told.push("call".to_owned()),
             Ok(ChatChunk::Restart(restart)) => {
-                told.push(format!("{} → {} {}/{}", restart.failed, restart.model, restart.attempt, restart.max_attempts));
+                told.push(format!(
+                    "{} → {} {}/{}",
+                    restart.failed, restart.model, restart.attempt, restart.max_attempts
+                ));
             }
             Ok(ChatChunk::Waiting(waiting)) => told.push(waiting.to_string()),
             Ok(ChatChunk::Done(message)) => end = Some(Ok(*message)),
@@ -109,7 +119,8 @@ async fn ask_until(model: &Resilient, cancel: &CancellationToken) -> (Vec<String
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_may_pass_is_repeated_and_told() {
     let limits = Limits::new(LimitSettings::default());
-    let scripts = [fail(ModelErrorKind::Overloaded), vec![text("hal"), fail(ModelErrorKind::Interrupted).remove(0)]];
+    let scripts =
+        [fail(ModelErrorKind::Overloaded), vec![text("hal"), fail(ModelErrorKind::Interrupted).remove(0)]];
     let model = Fake::new("m", scripts.into_iter().chain([vec![text("half"), done("half")]]));
     let (told, answer) = ask(&resilient(&model, json!({}), &limits)).await;
     assert_eq!(told, ["m → m 2/3", "hal", "m → m 3/3", "half"]);
@@ -177,14 +188,18 @@ async fn another_model_takes_over_and_the_first_ones_error_is_the_last_word() {
         let route = |model: &Arc<Fake>| Route::new(model.clone(), &once, &limits);
         (Resilient::new(route(&main), [route(&other)], &limits), other)
     };
-    for kind in [ModelErrorKind::Network, ModelErrorKind::Auth, ModelErrorKind::BadRequest, ModelErrorKind::Resting] {
+    for kind in
+        [ModelErrorKind::Network, ModelErrorKind::Auth, ModelErrorKind::BadRequest, ModelErrorKind::Resting]
+    {
         let (model, _) = build([fail(kind), vec![text("b"), done("b")]], false);
         let (told, answer) = ask(&model).await;
         assert_eq!(told, ["main → other 1/1", "b"], "{kind:?}");
         assert_eq!(answer.unwrap().text(), "b");
     }
     let overflow = ModelErrorKind::ContextOverflow { limit: Some(1000), used: None };
-    for (kind, larger, asked) in [(overflow, false, 0), (overflow, true, 1), (ModelErrorKind::ContentFilter, true, 0)] {
+    for (kind, larger, asked) in
+        [(overflow, false, 0), (overflow, true, 1), (ModelErrorKind::ContentFilter, true, 0)]
+    {
         let (model, other) = build([fail(kind), vec![done("b")]], larger);
         let (_, answer) = ask(&model).await;
         assert_eq!((other.asked(), answer.is_ok()), (asked, asked == 1), "{kind:?} {larger}");
@@ -203,7 +218,11 @@ async fn an_endpoint_that_keeps_failing_rests_for_every_model_of_it() {
     let second = resilient(&model, json!({}), &limits);
     assert_eq!(ask(&first).await.1.unwrap_err().kind, ModelErrorKind::Network);
     let error = ask(&second).await.1.unwrap_err();
-    assert_eq!((error.kind, model.asked()), (ModelErrorKind::Network, 4), "the fourth failure ends the attempts");
+    assert_eq!(
+        (error.kind, model.asked()),
+        (ModelErrorKind::Network, 4),
+        "the fourth failure ends the attempts"
+    );
     assert_eq!(error.message, "boom; it is given a rest");
 
     let error = ask(&first).await.1.unwrap_err();
@@ -231,7 +250,8 @@ async fn a_call_has_a_total_time_and_keeps_what_had_come() {
     assert_eq!(error.take_partial().unwrap().text(), "so far");
 
     // A pause that would outlast it is not begun.
-    let late = ModelError::new(ModelErrorKind::RateLimit, "m", "x").retry_after(Some(Duration::from_secs(50)));
+    let late =
+        ModelError::new(ModelErrorKind::RateLimit, "m", "x").retry_after(Some(Duration::from_secs(50)));
     let model = Fake::new("m", [vec![Err(late)]]);
     let error = ask(&resilient(&model, json!({"total_timeout": 30}), &limits)).await.1.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::RateLimit);
@@ -312,7 +332,8 @@ async fn rates_make_calls_wait_and_learn_from_usage() {
 
     // The longest answer is set aside, and what was not used goes back.
     let model = Fake::new("m", std::iter::repeat_with(answer).take(5));
-    let metered = resilient(&model, json!({"model": "x", "tokens_per_minute": 1000, "max_tokens": 900}), &limits);
+    let metered =
+        resilient(&model, json!({"model": "x", "tokens_per_minute": 1000, "max_tokens": 900}), &limits);
     for _ in 0..5 {
         assert!(ask(&metered).await.0.is_empty());
     }

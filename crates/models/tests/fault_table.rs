@@ -128,9 +128,21 @@ fn responses() -> Vec<(&'static str, Turn, Expected)> {
         ("a page instead of an answer", good.clone().body_text("<html>Sign in"), after(3, Kind::Interrupted)),
         ("nothing instead of an answer", Turn::raw_sse(""), after(3, Kind::Interrupted)),
         ("JSON instead of a stream", good.clone().body(json!({"choices": []})), after(3, Kind::Malformed)),
-        ("a stream that calls itself JSON", good.header("content-type", "application/json"), after(3, Kind::Malformed)),
-        ("an error with status 200", Turn::new().body(json!({"error": {"message": "x", "code": 503}})), after(3, Kind::Overloaded)),
-        ("compressed nonsense", Turn::raw_sse("not gzip").header("content-encoding", "gzip"), after(3, Kind::Interrupted)),
+        (
+            "a stream that calls itself JSON",
+            good.header("content-type", "application/json"),
+            after(3, Kind::Malformed),
+        ),
+        (
+            "an error with status 200",
+            Turn::new().body(json!({"error": {"message": "x", "code": 503}})),
+            after(3, Kind::Overloaded),
+        ),
+        (
+            "compressed nonsense",
+            Turn::raw_sse("not gzip").header("content-encoding", "gzip"),
+            after(3, Kind::Interrupted),
+        ),
         ("silence", Turn::hang_before_headers(), after(2, FIRST_BYTE)),
     ]
 }
@@ -266,7 +278,10 @@ async fn what_is_too_large_is_refused_in_bounded_memory() {
         let table = Table::new(dialect).await;
         for (name, turn) in [
             ("a huge event", Turn::raw_sse(huge.clone())),
-            ("a small body that unpacks to a huge one", Turn::raw_sse(bomb()).header("content-encoding", "gzip")),
+            (
+                "a small body that unpacks to a huge one",
+                Turn::raw_sse(bomb()).header("content-encoding", "gzip"),
+            ),
         ] {
             table.server.push(turn);
             let heard = table.hear(json!({"max_retries": 0})).await;
@@ -304,7 +319,8 @@ fn bomb() -> Vec<u8> {
 async fn a_trickle_ends_with_the_total_time() {
     for dialect in DIALECTS {
         let table = Table::new(dialect).await;
-        let slow = Turn::new().text("drip").chunk_chars(1).wire_bytes(1).event_delay(Duration::from_millis(20));
+        let slow =
+            Turn::new().text("drip").chunk_chars(1).wire_bytes(1).event_delay(Duration::from_millis(20));
         table.server.push(slow);
         let heard = table.hear(json!({"total_timeout": 0.2})).await;
         let error = heard.answer.unwrap().unwrap_err();

@@ -62,7 +62,8 @@ async fn row(server: &ModelServer, model: &dyn ChatModel, id: &str, name: &str, 
     let ai = answer.as_ai().unwrap().clone();
     assert_eq!(ai.tool_calls.len() + ai.invalid_tool_calls.len(), 1, "{row}: {ai:?}");
     let valid = ai.tool_calls.first().map(|call| (call.id.clone(), call.name.clone()));
-    let invalid = ai.invalid_tool_calls.first().map(|call| (call.id.clone(), call.name.clone().unwrap_or_default()));
+    let invalid =
+        ai.invalid_tool_calls.first().map(|call| (call.id.clone(), call.name.clone().unwrap_or_default()));
     if invalid.is_some() {
         assert!(ai.invalid_tool_calls[0].error.as_ref().is_some_and(|error| !error.is_empty()), "{row}");
     }
@@ -88,7 +89,8 @@ fn calls(body: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     match body {
         Value::Object(map) => {
-            if let (Some(name), Some(arguments)) = (map.get("name"), map.get("arguments").or(map.get("input")).or(map.get("args")))
+            if let (Some(name), Some(arguments)) =
+                (map.get("name"), map.get("arguments").or(map.get("input")).or(map.get("args")))
             {
                 // Chat completions carry the arguments as text.
                 let arguments = match arguments {
@@ -137,7 +139,14 @@ async fn calls_without_an_id_or_a_name() {
     let server = ModelServer::start().await;
     for dialect in DIALECTS {
         let model = model(&server, dialect);
-        for (id, name) in [("", "ls"), ("call_1", ""), ("", ""), ("call_1", "no such tool"), ("call_1", "ls\u{0}"), ("ü/ 1", "ls")] {
+        for (id, name) in [
+            ("", "ls"),
+            ("call_1", ""),
+            ("", ""),
+            ("call_1", "no such tool"),
+            ("call_1", "ls\u{0}"),
+            ("ü/ 1", "ls"),
+        ] {
             row(&server, &*model, id, name, "{\"path\": \"a\"}").await;
         }
     }

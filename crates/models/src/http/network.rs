@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -12,6 +11,8 @@ use reqwest::Url;
 use super::{chain, shown};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A proxy elsewhere could not reach it, and one here has no reason to be asked.
+const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1,0.0.0.0";
 
 /// How to reach the network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -132,7 +133,7 @@ pub fn client_with(settings: &HttpSettings) -> Result<reqwest::Client, HttpError
         .pool_max_idle_per_host(64)
         // What the environment says arrives as a setting, like everything else.
         .no_proxy();
-    if let Some(proxy) = proxy(settings) {
+    for proxy in proxies(settings)? {
         builder = builder.proxy(proxy);
     }
     if let Some(path) = &settings.ca_file {
@@ -149,45 +150,21 @@ pub fn client_with(settings: &HttpSettings) -> Result<reqwest::Client, HttpError
     builder.build().map_err(|error| HttpError::Client(chain(&error)))
 }
 
-fn proxy(settings: &HttpSettings) -> Option<reqwest::Proxy> {
+/// One for each kind of address, none of them for this machine.
+fn proxies(settings: &HttpSettings) -> Result<Vec<reqwest::Proxy>, HttpError> {
+    let direct = format!("{THIS_MACHINE},{}", settings.no_proxy.as_deref().unwrap_or_default());
+    let direct = reqwest::NoProxy::from_string(&direct);
     let of = |proxy: &Option<Proxy>| proxy.as_ref().and_then(Proxy::url).cloned();
-    let (http, https) = (of(&settings.http_proxy), of(&settings.https_proxy));
-    if http.is_none() && https.is_none() {
-        return None;
-    }
-    let proxies = Arc::new((http, https));
-    let chosen = reqwest::Proxy::custom(move |url| {
-        if url.host_str().is_some_and(is_this_machine) {
-            return None;
-        }
-        if url.scheme() == "http" { proxies.0.clone() } else { proxies.1.clone() }
-    });
-    Some(chosen.no_proxy(settings.no_proxy.as_deref().and_then(reqwest::NoProxy::from_string)))
-}
-
-/// A proxy elsewhere could not reach it, and one here has no reason to be asked.
-fn is_this_machine(host: &str) -> bool {
-    let name = host.trim_end_matches('.').to_ascii_lowercase();
-    if name == "localhost" || name.ends_with(".localhost") {
-        return true;
-    }
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+    let http = of(&settings.http_proxy).map(reqwest::Proxy::http);
+    let https = of(&settings.https_proxy).map(reqwest::Proxy::https);
+    let made = http.into_iter().chain(https).map(|made| Ok(made?.no_proxy(direct.clone())));
+    made.collect::<Result<_, reqwest::Error>>()
+        .map_err(|error| HttpError::Client(chain(&error.without_url())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn this_machine_has_many_names() {
-        for host in ["localhost", "LOCALHOST.", "a.localhost", "127.0.0.1", "127.9.9.9", "[::1]", "0.0.0.0"] {
-            assert!(is_this_machine(host), "{host}");
-        }
-        for host in ["localhost.example", "128.0.0.1", "10.0.0.1", "[2001:db8::1]", "example"] {
-            assert!(!is_this_machine(host), "{host}");
-        }
-    }
 
     #[test]
     fn variables_are_read_in_either_case_and_the_special_ones_first() {
