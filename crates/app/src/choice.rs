@@ -183,7 +183,8 @@ fn configured(app: &App) -> Candidates {
 }
 
 fn with_key(app: &App) -> Candidates {
-    let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
+    let mut found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
+    found.iter_mut().for_each(|config| config.max_retries = retries(app));
     let variable =
         |config: &ModelConfig| Preset::find(config.provider).and_then(|preset| preset.key_env.first());
     found
@@ -197,10 +198,16 @@ async fn on_loopback(app: &App) -> Candidates {
     if app.env.get("HART_NO_PROBE").is_some() {
         return Vec::new();
     }
-    let found = discover::probe_local(&app.http).await;
+    let mut found = discover::probe_local(&app.http).await;
+    found.iter_mut().for_each(|config| config.max_retries = retries(app));
     let reason =
         |config: &ModelConfig| Reason::Local { server: config.provider, address: config.base_url.clone() };
     found.into_iter().map(|config| (reason(&config), config)).map(swap).collect()
+}
+
+/// How often a model that no entry describes is asked again.
+fn retries(app: &App) -> u32 {
+    app.config.calls.retry.attempts.saturating_sub(1)
 }
 
 fn swap((reason, config): (Reason, ModelConfig)) -> (ModelConfig, Reason) {
