@@ -378,10 +378,10 @@ fn the_environments_proxies_are_settings_like_others() {
 #[test]
 fn a_fallback_is_another_model_and_a_proxy_an_address() {
     let error = error_of(
-        "models:\n  - {name: main, use: openai, model: gpt-5, fallbacks: [mian, main, spear]}\n  - {name: spare, use: openai, model: gpt-5}\n",
+        "models:\n  - {name: main, use: openai, model: gpt-5, fallbacks: [mian, main, spar]}\n  - {name: spare, use: openai, model: gpt-5}\n",
     );
     assert!(
-        error.contains("`main` falls back to `spear`, which is no other model here; did you mean `spare`?"),
+        error.contains("`main` falls back to `spar`, which is no other model here; did you mean `spare`?"),
         "{error}"
     );
     assert_eq!(error.matches("falls back to").count(), 3, "{error}");

@@ -128,8 +128,8 @@ async fn arguments_cut_at_every_byte() {
     let server = ModelServer::start().await;
     for dialect in DIALECTS {
         let model = model(&server, dialect);
-        for cut in (0..=WHOLE.len()).filter(|cut| WHOLE.is_char_boundary(*cut)) {
-            row(&server, &*model, "call_1", "ls", &WHOLE[..cut]).await;
+        for beginning in (0..=WHOLE.len()).filter_map(|cut| WHOLE.get(..cut)) {
+            row(&server, &*model, "call_1", "ls", beginning).await;
         }
     }
 }
