@@ -1,8 +1,15 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use hart_kernel::{ChatChunk, Restart};
+use hart_types::Message;
+use tokio::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::call::Item;
 use super::*;
 use crate::config::ModelEntry;
 
