@@ -1,7 +1,7 @@
 //! Turns a `ChatRequest` into a provider's stream of chunks.
 //!
-//! Invariant: a provider's JSON is named here and nowhere else; nothing here retries, and nothing reads the
-//! environment or a file that it was not given.
+//! Invariant: a provider's JSON is named here and nowhere else; a dialect asks once and [`Resilient`] alone asks again;
+//! nothing reads the environment or a file that it was not given.
 
 mod anthropic;
 pub mod config;
@@ -18,6 +18,7 @@ mod openai;
 mod playback;
 pub mod reachability;
 pub mod replay;
+mod resilient;
 mod responses;
 mod scripted;
 pub mod sse;
@@ -30,12 +31,14 @@ pub use anthropic::Anthropic;
 pub use config::{
     Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing,
 };
-pub use factory::build;
+pub use factory::{Context, build};
 pub use gemini::Gemini;
+pub use http::{HttpError, HttpSettings, Proxy};
 pub use ollama::Ollama;
 pub use openai::OpenAi;
 pub use reachability::Reachability;
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
+pub use resilient::{LimitSettings, Limits, Resilient, RetryPolicy, Route};
 pub use responses::Responses;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};

@@ -12,10 +12,13 @@
 
 mod anthropic;
 mod both;
+mod fault_table;
 mod faults;
 mod fuzz;
+mod garbage_table;
 mod gemini;
 mod local;
+mod network;
 mod ollama;
 mod openai;
 mod recording;
