@@ -13,7 +13,7 @@ use hart_models::{Context, Dialect, HttpSettings, LimitSettings, Limits, RetryPo
 use hart_testkit::{ModelServer, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{DIALECTS, Heard, KEY, config, hear, human};
+use crate::support::{DIALECTS, Heard, KEY, WITH_TEXT_ARGUMENTS, config, hear, human};
 
 /// Where an answer breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +187,9 @@ impl Table {
         self.server.push_all(vec![turn.clone(); expected.requests]);
         let heard = self.hear(more).await;
         let error = heard.answer.expect("an end").expect_err(&row);
-        assert_eq!(error.kind, expected.kind, "{row}: {error}");
+        // A line that is no JSON is a broken-off answer in an event stream, and nonsense in one of lines.
+        let nonsense = self.dialect == Dialect::Ollama && expected.kind == Kind::Interrupted;
+        assert!(error.kind == expected.kind || (nonsense && error.kind == Kind::Malformed), "{row}: {error}");
         assert_eq!(self.server.requests().len() - before, expected.requests, "{row}: {error}");
         assert_eq!(heard.restarts.len(), expected.requests - 1, "{row}");
         assert_eq!(self.server.remaining(), 0, "{row}");
@@ -228,6 +230,10 @@ async fn a_stream_that_breaks_anywhere() {
     for dialect in DIALECTS {
         let table = Table::new(dialect).await;
         for (name, how, expected) in BREAKS {
+            // Ollama's errors inside a stream are words without a kind.
+            if dialect == Dialect::Ollama && name.contains("said in the stream") {
+                continue;
+            }
             for at in EVERYWHERE {
                 table.row(&format!("{name} at {at:?}"), &at.broken(how), *expected).await;
             }
@@ -255,13 +261,17 @@ async fn oddities_that_are_no_faults() {
         let table = Table::new(dialect).await;
         for (name, turn) in [
             ("no end marker", fine().without_done()),
-            ("the end twice", fine().end_twice()),
             ("no usage", fine().without_usage()),
             ("an unknown reason to stop", fine().stop("because")),
             ("cut for length", fine().stop("length")),
             ("another content type", fine().header("content-type", "text/plain")),
             ("one byte at a time", fine().wire_bytes(1)),
+            ("the end twice", fine().end_twice()),
         ] {
+            // There the end is not an event of its own: saying it twice says the text twice.
+            if name == "the end twice" && matches!(dialect, Dialect::Gemini | Dialect::Ollama) {
+                continue;
+            }
             table.server.push(turn);
             let heard = table.hear(json!({})).await;
             assert_eq!(heard.answer.unwrap().expect(name).text(), "fine", "{dialect:?}, {name}");
@@ -333,7 +343,8 @@ async fn a_trickle_ends_with_the_total_time() {
 
 #[tokio::test]
 async fn an_error_names_the_request() {
-    for dialect in DIALECTS {
+    // The others give requests no name.
+    for dialect in WITH_TEXT_ARGUMENTS {
         let table = Table::new(dialect).await;
         table.server.push(Turn::status(400).message("no"));
         let error = table.hear(json!({})).await.answer.unwrap().unwrap_err();
