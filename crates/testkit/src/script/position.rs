@@ -19,7 +19,7 @@ pub(super) struct Position {
 pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
     let request: Request<'_> = serde_json::from_slice(body)?;
     let mut results = 0;
-    for message in request.messages.iter().chain(&request.contents) {
+    for message in &request.messages {
         let blocks = message.blocks();
         let count = |kind| u32::try_from(blocks.iter().filter(|b| b.is(kind)).count()).unwrap_or(u32::MAX);
         match message.role.as_ref() {
@@ -41,11 +41,8 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, alias = "contents")]
     messages: Vec<Message<'a>>,
-    /// Gemini's.
-    #[serde(borrow, default)]
-    contents: Vec<Message<'a>>,
     #[serde(default)]
     stream: Option<bool>,
     #[serde(default)]
