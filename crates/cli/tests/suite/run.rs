@@ -17,7 +17,8 @@ fn the_answer_is_all_there_is_on_stdout() {
         let ran = bench.run("greet").success();
         assert_eq!(ran.stdout, "Hello, world.\n");
         assert!(ran.stderr.contains("tokens: 1.2k in, 34 out"), "{}", ran.stderr);
-        assert!(ran.stderr.contains("API_KEY is set"), "{}", ran.stderr);
+        let from = if dialect == Dialect::Ollama { "config.yaml" } else { "API_KEY is set" };
+        assert!(ran.stderr.contains(from), "{}", ran.stderr);
         let request = bench.server.last_request();
         assert_eq!(request.dialect(), Some(dialect));
         assert!(request.texts_of("user").concat().contains("greet"));
