@@ -17,15 +17,15 @@ pub(crate) struct World {
     _home: TempDir,
 }
 
-pub(crate) const DIALECTS: [Dialect; 4] =
-    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
+pub(crate) const DIALECTS: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
 impl World {
     pub(crate) async fn new(dialect: Dialect, turns: impl IntoIterator<Item = Turn>) -> Self {
         let server = ModelServer::start().await;
         server.push_all(turns);
         let (provider, base_url) = match dialect {
-            Dialect::OpenAi => ("openai-compatible", server.openai_base()),
+            Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
             Dialect::Anthropic => ("anthropic", server.anthropic_base()),
             Dialect::Gemini => ("gemini", server.gemini_base()),
             Dialect::Ollama => ("ollama", server.ollama_base()),
@@ -36,6 +36,7 @@ impl World {
             model: "m".into(),
             base_url: Some(base_url),
             api_key: Some("k".into()),
+            use_responses_api: Some(dialect == Dialect::Responses).filter(|yes| *yes),
             ..ModelEntry::default()
         };
         let config = ModelConfig::resolve(entry, &|_| None).unwrap();

@@ -16,7 +16,7 @@ use crate::choice::{self, ChooseError, ModelChoice, ModelListing};
 use crate::config::{AppConfig, ConfigError, LoadOptions};
 use crate::doctor::{self, Finding};
 use crate::thread_log::{LockError, ThreadLog};
-use crate::{Env, wire};
+use crate::{Env, home, wire};
 
 #[derive(Debug)]
 pub struct App {
@@ -91,7 +91,10 @@ pub enum StartError {
 impl App {
     pub fn open(options: LoadOptions<'_>) -> Result<Self, OpenError> {
         let env = options.env.clone();
-        let config = AppConfig::load(options)?;
+        Self::with_config(AppConfig::load(options)?, env)
+    }
+
+    pub fn with_config(config: AppConfig, env: Env) -> Result<Self, OpenError> {
         let user = UserId::from("default");
         Ok(Self {
             http: wire::http()?,
@@ -128,13 +131,13 @@ impl App {
         events: Arc<dyn EventSink>,
         cancel: CancellationToken,
     ) -> Result<RunReport, StartError> {
+        home::prepare(&self.config.home)
+            .map_err(|source| LockError::Io { path: self.config.home.clone(), source })?;
         let _lock = self.log.lock(&task.thread)?;
         let agent = wire::agent(self, task)?;
-        let cx = RunContext {
-            run_id: task.run.clone(),
-            user_id: self.user.clone(),
-            ..RunContext::new(task.thread.clone()).with_events(events).with_cancel(cancel)
-        };
+        let mut cx = RunContext::new(task.thread.clone()).with_events(events).with_cancel(cancel);
+        cx.run_id = task.run.clone();
+        cx.user_id = self.user.clone();
         Ok(agent.run(Update::none().messages(Message::human(task.text.as_str())), &cx).await)
     }
 

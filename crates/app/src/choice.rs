@@ -93,7 +93,7 @@ impl fmt::Display for Reason {
             Self::Key(variable) => write!(f, "{variable} is set"),
             Self::Local { server, address } => write!(f, "{server} answers on {address}"),
             Self::Cassette(path) => write!(f, "played from {}", path.display()),
-            Self::Demo => f.write_str("no model is connected"),
+            Self::Demo => f.write_str("recorded tasks"),
         }
     }
 }
@@ -102,54 +102,31 @@ pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice,
     if name == Some(demo::NAME) {
         return Ok(ModelChoice::demo());
     }
-    let mut known: Vec<String> = Vec::new();
-    let mut found = None;
-    for candidates in [configured, with_key] {
-        for (config, reason) in candidates(app) {
-            let wanted = name.is_none_or(|name| name == config.name);
-            known.push(config.name.clone());
-            if wanted && found.is_none() {
-                found = Some((config, reason));
-            }
-        }
-    }
-    // Asking the loopback takes time; it is done only if nothing else answers the question.
-    if found.is_none() {
-        for (config, reason) in on_loopback(app).await {
-            let wanted = name.is_none_or(|name| name == config.name);
-            known.push(config.name.clone());
-            if wanted && found.is_none() {
-                found = Some((config, reason));
-            }
-        }
-    }
-    match (found, name) {
+    let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await;
+    match (candidates.found, name) {
         (Some((config, reason)), _) => {
             Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(&config, &app.http) })
         }
         (None, None) => Ok(ModelChoice::demo()),
         (None, Some(name)) => {
-            known.push(demo::NAME.to_owned());
+            let known = candidates.passed.iter().map(|(config, _)| config.name.as_str()).chain([demo::NAME]);
+            let known = known.map(str::to_owned).collect();
             Err(ChooseError::Unknown { name: name.to_owned(), known })
         }
     }
 }
 
 pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
-    let mut all = configured(app);
-    all.extend(with_key(app));
-    all.extend(on_loopback(app).await);
-    let mut listings: Vec<ModelListing> = all
-        .into_iter()
-        .map(|(config, reason)| ModelListing {
-            name: config.name,
-            provider: config.provider.to_owned(),
-            model: config.model,
-            description: config.description,
-            reason,
-            is_default: false,
-        })
-        .collect();
+    let all = Candidates::until(app, |_| false).await.passed;
+    let listing = |(config, reason): (ModelConfig, Reason)| ModelListing {
+        name: config.name,
+        provider: config.provider.to_owned(),
+        model: config.model,
+        description: config.description,
+        reason,
+        is_default: false,
+    };
+    let mut listings: Vec<ModelListing> = all.into_iter().map(listing).collect();
     listings.push(ModelListing {
         name: demo::NAME.to_owned(),
         provider: "recording".to_owned(),
@@ -166,41 +143,56 @@ pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
 
 /// The model that a plain `hart run` would use, as configured; `None` for the demo.
 pub(crate) async fn default_config(app: &App) -> Option<(ModelConfig, Reason)> {
-    let first = configured(app).into_iter().chain(with_key(app)).next();
-    match first {
-        Some(found) => Some(found),
-        None => on_loopback(app).await.into_iter().next(),
+    Candidates::until(app, |_| true).await.found
+}
+
+/// The models there are, best first, as far as they had to be looked for.
+struct Candidates {
+    found: Option<(ModelConfig, Reason)>,
+    passed: Vec<(ModelConfig, Reason)>,
+}
+
+impl Candidates {
+    /// Looks until one is wanted. Asking the loopback takes time, so it comes last.
+    async fn until(app: &App, wanted: impl Fn(&ModelConfig) -> bool) -> Self {
+        let mut passed = Vec::new();
+        for candidate in configured(app).into_iter().chain(with_key(app)) {
+            if wanted(&candidate.0) {
+                return Self { found: Some(candidate), passed };
+            }
+            passed.push(candidate);
+        }
+        for candidate in on_loopback(app).await {
+            if wanted(&candidate.0) {
+                return Self { found: Some(candidate), passed };
+            }
+            passed.push(candidate);
+        }
+        Self { found: None, passed }
     }
 }
 
-type Candidates = Vec<(ModelConfig, Reason)>;
-
-fn configured(app: &App) -> Candidates {
+fn configured(app: &App) -> Vec<(ModelConfig, Reason)> {
     let source = app.config.source.clone().unwrap_or_else(|| PathBuf::from("the caller's settings"));
     app.config.models.iter().map(|model| (model.clone(), Reason::Config(source.clone()))).collect()
 }
 
-fn with_key(app: &App) -> Candidates {
+fn with_key(app: &App) -> Vec<(ModelConfig, Reason)> {
     let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
-    let variable =
-        |config: &ModelConfig| Preset::find(config.provider).and_then(|preset| preset.key_env.first());
-    found
-        .into_iter()
-        .map(|config| (Reason::Key(variable(&config).unwrap_or(&"a key")), config))
-        .map(swap)
-        .collect()
+    let candidate = |config: ModelConfig| {
+        let variable = Preset::find(config.provider).and_then(|preset| preset.key_env.first());
+        (config, Reason::Key(variable.unwrap_or(&"a key")))
+    };
+    found.into_iter().map(candidate).collect()
 }
 
-async fn on_loopback(app: &App) -> Candidates {
+async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
     if app.env.get("HART_NO_PROBE").is_some() {
         return Vec::new();
     }
-    let found = discover::probe_local(&app.http).await;
-    let reason =
-        |config: &ModelConfig| Reason::Local { server: config.provider, address: config.base_url.clone() };
-    found.into_iter().map(|config| (reason(&config), config)).map(swap).collect()
-}
-
-fn swap((reason, config): (Reason, ModelConfig)) -> (ModelConfig, Reason) {
-    (config, reason)
+    let candidate = |config: ModelConfig| {
+        let reason = Reason::Local { server: config.provider, address: config.base_url.clone() };
+        (config, reason)
+    };
+    discover::probe_local(&app.http).await.into_iter().map(candidate).collect()
 }

@@ -135,5 +135,8 @@ async fn say(
     request: ChatRequest,
     cancel: &CancellationToken,
 ) -> Result<ChatStream, ModelError> {
-    ScriptedModel::new([Message::ai(text)]).stream(request, cancel).await
+    let mut message = Message::ai(text);
+    // Whoever asked in a script must be able to tell this from an answer.
+    message.response_metadata.insert("incomplete".to_owned(), true.into());
+    ScriptedModel::new([message]).stream(request, cancel).await
 }

@@ -59,10 +59,10 @@ fn config(app: &App) -> Vec<Finding> {
 
 fn data_directory(app: &App) -> Finding {
     let home = app.home();
-    let probe = home.join(".doctor");
-    let written = std::fs::create_dir_all(home)
-        .and_then(|()| std::fs::write(&probe, b"ok"))
-        .and_then(|()| std::fs::remove_file(&probe));
+    // A check makes nothing: where the directory is not there yet, the one it would be made in counts.
+    let existing = home.ancestors().find(|dir| dir.is_dir()).unwrap_or(home);
+    let probe = existing.join(".hart-doctor");
+    let written = std::fs::write(&probe, b"ok").and_then(|()| std::fs::remove_file(&probe));
     match written {
         Ok(()) => Finding::good("data", format!("{} is writable", home.display())),
         Err(error) => Finding::bad(
@@ -99,7 +99,14 @@ async fn model(app: &App) -> Finding {
     };
     let name = format!("{} ({reason})", config.name);
     match reachability::check(&config, &app.http).await {
-        Reachability::Ok { .. } => Finding::good("model", format!("{name} answers at {}", config.base_url)),
+        Reachability::Ok { models } if !models.is_empty() && !models.contains(&config.model) => {
+            Finding::warning(
+                "model",
+                format!("{name} answers, but does not list `{}`", config.model),
+                format!("check `model`; it lists: {}", shortened(&models)),
+            )
+        }
+        Reachability::Ok { .. } => Finding::good("model", format!("{name} answers")),
         Reachability::Unauthorized { status } => Finding::bad(
             "model",
             format!("{name} refuses the key (HTTP {status})"),
@@ -112,8 +119,13 @@ async fn model(app: &App) -> Finding {
         ),
         Reachability::Odd { status } => Finding::warning(
             "model",
-            format!("{name} answers at {} with HTTP {status}", config.base_url),
+            format!("{name} answers with HTTP {status}"),
             "it may still work; try `hart run --model …` with a short prompt",
         ),
     }
+}
+
+fn shortened(models: &[String]) -> String {
+    let shown = models.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if models.len() > 8 { format!("{shown}, … ({} in all)", models.len()) } else { shown }
 }

@@ -10,6 +10,7 @@ pub mod demo;
 mod doctor;
 mod env;
 mod frame;
+mod home;
 mod thread_log;
 mod wire;
 

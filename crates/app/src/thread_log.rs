@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use hart_kernel::{CheckpointError, Checkpointer, Step, async_trait};
@@ -61,7 +62,7 @@ impl ThreadLog {
         let path = self.path(thread);
         let io = |source| LockError::Io { path: path.clone(), source };
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir).map_err(io)?;
+            crate::home::create_private(dir).map_err(io)?;
         }
         let mut file = open(&path).map_err(io)?;
         match file.try_lock() {
@@ -85,9 +86,12 @@ impl Checkpointer for ThreadLog {
         blocking(move || {
             let mut line = serde_json::to_vec(&step)?;
             line.push(b'\n');
-            let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
-            file.write_all(&line)?;
-            file.sync_data()
+            let mut file = open(&path)?;
+            let before = file.metadata()?.len();
+            file.write_all(&line).and_then(|()| file.sync_data()).inspect_err(|_| {
+                // Half a line would spoil the next one. Where even this fails, the next run drops the torn end.
+                let _ = file.set_len(before);
+            })
         })
         .await
         .map_err(|source| failed("cannot save the thread", &self.path(thread), source))
@@ -101,8 +105,9 @@ impl Checkpointer for ThreadLog {
     }
 }
 
+/// For the owner alone: it holds what people said.
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create(true).open(path)
+    OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
 }
 
 fn drop_torn_line(file: &mut File) -> io::Result<()> {

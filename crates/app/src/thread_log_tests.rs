@@ -1,4 +1,4 @@
-use hart_kernel::{Clock, StepSource, SystemClock};
+use hart_kernel::{Clock, LoggedWrite, StepSource, SystemClock};
 use hart_types::{CheckpointId, RunId};
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn step(text: &str) -> Step {
         run_id: RunId::generate(),
         source: StepSource::Input,
         created_at: SystemClock.now(),
-        writes: vec![("messages".into(), json!(text))],
+        writes: vec![LoggedWrite { key: "messages".into(), value: json!(text), private: false }],
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) fn http() -> Result<reqwest::Client, reqwest::Error> {
 }
 
 pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, SandboxError> {
-    LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), None)
+    let skills = config.home.join("skills");
+    LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), Some(skills))
 }
 
 pub(crate) fn model(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {

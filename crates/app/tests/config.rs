@@ -160,8 +160,7 @@ fn a_deerflow_file_loads() {
             "warning: config.yaml: sections not used by this version: token_usage, tool_groups, tool_search, \
              loop_detection, uploads, skills, title, summarization, memory, database, channels, guardrails, subagents",
             "warning: config.yaml: keys not used by this version: tools[4].max_results, \
-             models[0].use_responses_api, models[0].output_version, models[3].use_responses_api, \
-             models[3].output_version",
+             models[0].output_version, models[3].output_version",
         ]
     );
     let debug = format!("{config:?}");
@@ -366,4 +365,23 @@ fn load_never_panics() {
             Err(error) => assert!(error.to_string().starts_with("error: ")),
         }
     });
+}
+
+#[test]
+fn a_mount_that_is_not_there_is_told_before_a_command_misses_it() {
+    let config = load("sandbox: {mounts: [{host_path: /no/such/place, container_path: /mnt/data}]}").unwrap();
+    let warnings = warnings_of(&config).join("\n");
+    assert!(warnings.contains("/no/such/place does not exist"), "{warnings}");
+}
+
+#[test]
+fn a_section_is_explained_with_what_may_stand_in_it() {
+    let config = load("sandbox: {allow_host_bash: false}").unwrap();
+    let below = |path: &str| {
+        let all = config.explain_below(path).unwrap();
+        all.into_iter().map(|explanation| explanation.path).collect::<Vec<_>>()
+    };
+    assert!(below("sandbox").contains(&"sandbox.bash_command_timeout".to_owned()));
+    assert!(below("models").contains(&"models[].base_url".to_owned()));
+    assert!(config.explain_below("sandbux").is_err());
 }

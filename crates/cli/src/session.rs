@@ -7,8 +7,8 @@ use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_app::config::LoadOptions;
-use hart_app::{App, CancellationToken, Env, EventSink, ModelChoice, RunReport, Task};
+use hart_app::config::{AppConfig, LoadOptions};
+use hart_app::{App, CancellationToken, Env, EventSink, ModelChoice, OpenError, RunReport, Task};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
@@ -30,8 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl Session {
     pub(crate) fn open(global: &GlobalArgs, terminal: &Terminal) -> Result<Self, Failure> {
         let env = Env::from_process();
-        let app = App::open(load_options(global, &env)?)?;
-        log::start(terminal, &env, global.verbose, app.config().log_level);
+        let config = AppConfig::load(load_options(global, &env)?).map_err(OpenError::from)?;
+        log::start(terminal, &env, global.verbose, config.log_level);
+        let app = App::with_config(config, env)?;
         for warning in &app.config().warnings {
             tracing::warn!("{}", warning.message);
         }
@@ -62,11 +63,18 @@ impl Session {
         let mut running = JoinSet::new();
         let (app, task, token) = (Arc::clone(&self.app), task.clone(), cancel.clone());
         running.spawn(async move { app.run(&task, events, token).await });
+        // A run ends within two seconds of its cancellation; one that does not is stuck in a write that nobody reads.
+        let stuck = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(PATIENCE + PATIENCE).await;
+        };
+        tokio::pin!(stuck);
         loop {
             tokio::select! {
                 Some(ended) = running.join_next() => {
                     return Ok(ended.map_err(Failure::failed)??);
                 }
+                () = &mut stuck => process::exit(i32::from(Exit::Interrupted.code())),
                 () = interrupts.next() => {
                     // Nothing here may wait for the screen: the run may hold it, blocked on a full pipe.
                     if cancel.is_cancelled() {

@@ -59,6 +59,29 @@ struct Running {
     partial: String,
 }
 
+/// Said when the model could not even begin; the exit code says it too.
+pub(crate) const NOTHING_DONE: &str =
+    "nothing was done: no model is connected, or the recording does not know this";
+
+/// Why an answer is not what it seems: it stopped early, was declined, or says nothing.
+pub(crate) fn cut_short(report: &RunReport) -> Option<&'static str> {
+    let last = report.state().messages().last()?;
+    last.as_ai()?;
+    let reason =
+        ["finish_reason", "stop_reason"].iter().find_map(|key| last.response_metadata.get(*key)?.as_str());
+    match reason.unwrap_or_default() {
+        _ if last.response_metadata.contains_key("incomplete") && report.outcome.is_ok() => {
+            Some(NOTHING_DONE)
+        }
+        "length" | "max_tokens" => Some("the answer reached the model's length limit and stops early"),
+        "refusal" | "content_filter" => Some("the model declined to answer"),
+        _ if report.outcome.is_ok() && last.text().trim().is_empty() => {
+            Some("the model ended without an answer")
+        }
+        _ => None,
+    }
+}
+
 impl Transcript {
     pub(crate) fn new(terminal: Terminal, stop: CancellationToken) -> Self {
         terminal.busy("waiting for the model");
@@ -206,13 +229,7 @@ impl Story {
         }
         let follows = label.is_some() && self.last_started.as_ref() == Some(&outcome.tool_call_id);
         let label = if follows { None } else { Some(label.unwrap_or_else(|| name.to_owned())) };
-        terminal.note(&tool_line::finished(
-            name,
-            outcome.status,
-            label.as_deref(),
-            &result.text(),
-            terminal.err,
-        ));
+        terminal.note(&tool_line::finished(outcome, label.as_deref(), &result.text(), terminal.err));
         // Whatever comes next, the line above it is no longer the call's.
         self.last_started = None;
         match self.running.last().map(|running| running.label.clone()) {

@@ -39,6 +39,15 @@ impl Stage {
         self.tell(AgentEvent::ToolFinished(Arc::new(Message::tool(&id.into(), name, status, text))))
     }
 
+    /// A command that ran, and how it ended.
+    fn ends(&self, id: &str, name: &str, ended: &str, text: &str) -> &Self {
+        let mut message = Message::tool(&id.into(), name, ToolStatus::Success, text);
+        if let Body::Tool(result) = &mut message.body {
+            result.artifact = Some(json!({ "ended": ended }));
+        }
+        self.tell(AgentEvent::ToolFinished(Arc::new(message)))
+    }
+
     fn end(&self) -> Told {
         self.transcript.finish(None).unwrap()
     }
@@ -87,8 +96,8 @@ fn a_call_shows_its_purpose_and_its_telling_argument() {
 fn a_command_that_failed_says_so_though_it_ran() {
     let stage = stage(false);
     stage.starts("c1", "bash", json!({"command": "false"}));
-    stage.finishes("c1", "bash", ToolStatus::Success, "oops\nExit Code: 3");
-    assert_eq!(stage.err.text(), "● bash  false\n  ✗ Exit Code: 3: oops (+1 lines)\n");
+    stage.ends("c1", "bash", "exit code 3", "oops\nExit Code: 3");
+    assert_eq!(stage.err.text(), "● bash  false\n  ✗ exit code 3: oops (+1 lines)\n");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 use async_trait::async_trait;
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::LoggedWrite;
 
 /// Stores steps in order. `append` returns once the step would survive a crash.
 #[async_trait]
@@ -25,7 +26,7 @@ pub struct Step {
     pub source: StepSource,
     pub created_at: jiff::Timestamp,
     /// Updates by state key, in the order they were applied.
-    pub writes: Vec<(String, Value)>,
+    pub writes: Vec<LoggedWrite>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

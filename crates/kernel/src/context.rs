@@ -5,9 +5,12 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use hart_types::{RunId, ThreadId, UserId};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{AgentEvent, Clock, EventSink, NoEvents, SystemClock};
@@ -21,7 +24,19 @@ pub struct RunContext {
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
     pub scratch: Scratch,
+    deadlines: Deadlines,
 }
+
+/// When whatever has not listened to a cancellation is dropped: the work first, the unwinding a little later, all of
+/// it within two seconds.
+#[derive(Debug, Default)]
+struct Deadlines {
+    cancelled_at: OnceLock<Instant>,
+    unwinding: AtomicBool,
+}
+
+const WORK_GRACE: Duration = Duration::from_millis(1000);
+const UNWIND_GRACE: Duration = Duration::from_millis(1800);
 
 impl RunContext {
     pub fn new(thread_id: ThreadId) -> Self {
@@ -33,6 +48,7 @@ impl RunContext {
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
             scratch: Scratch::default(),
+            deadlines: Deadlines::default(),
         }
     }
 
@@ -46,6 +62,17 @@ impl RunContext {
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
         self
+    }
+
+    /// Until when foreign code may run on after the cancellation, which is now or was before.
+    pub(crate) fn deadline(&self) -> Instant {
+        let cancelled_at = *self.deadlines.cancelled_at.get_or_init(Instant::now);
+        let unwinding = self.deadlines.unwinding.load(Ordering::Relaxed);
+        cancelled_at + if unwinding { UNWIND_GRACE } else { WORK_GRACE }
+    }
+
+    pub(crate) fn begin_unwinding(&self) {
+        self.deadlines.unwinding.store(true, Ordering::Relaxed);
     }
 
     pub async fn emit(&self, event: AgentEvent) {

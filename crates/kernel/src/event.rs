@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use hart_types::{Message, ToolCall, ToolCallId};
 use serde_json::{Map, Value};
 
-use crate::{Schema, State};
+use crate::{LoggedWrite, Schema, State};
 
 /// Receives events in order. Slow sinks slow the run: buffer.
 #[async_trait]
@@ -41,8 +41,18 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    pub(crate) fn updates(node: &str, writes: &[(String, Value)]) -> Self {
-        Self::Updates { node: node.into(), update: Arc::new(writes.iter().cloned().collect()) }
+    /// Several writes of one list, such as two tools that each hand over a file, are shown as one.
+    pub(crate) fn updates(node: &str, writes: &[LoggedWrite]) -> Self {
+        let mut update = Map::new();
+        for LoggedWrite { key, value, .. } in writes.iter().filter(|write| !write.private) {
+            match (update.get_mut(key), value) {
+                (Some(Value::Array(all)), Value::Array(more)) => all.extend(more.iter().cloned()),
+                _ => {
+                    update.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        Self::Updates { node: node.into(), update: Arc::new(update) }
     }
 }
 

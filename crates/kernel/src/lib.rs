@@ -38,6 +38,7 @@ pub use model_error::{ModelError, ModelErrorKind, ModelFailure, TimeoutPhase};
 pub use route::{Goto, Node, route};
 pub use run::RunReport;
 pub use state::{
-    MessageList, MessageWrites, Messages, ReduceError, Schema, Scope, State, StateError, StateKey, Update,
+    LoggedWrite, MessageList, MessageWrites, Messages, ReduceError, Schema, Scope, State, StateError,
+    StateKey, Update,
 };
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Typed, TypedTool};

@@ -2,6 +2,8 @@
 //!
 //! Invariant: every fragment carries the id of the message it becomes.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use hart_types::{AiChunk, Body, Message, MessageId, ToolCallChunk, UsageMetadata};
@@ -31,15 +33,21 @@ impl ModelCall<'_> {
 #[async_trait]
 impl ModelCore for ModelCall<'_> {
     async fn call(&self, cx: &RunContext, request: ModelRequest) -> Result<ModelResponse, HookError> {
-        let answer = self.stream(cx, request.chat);
+        let mut answer = Box::pin(self.stream(cx, request.chat));
         let message = tokio::select! {
             biased;
-            () = cx.cancel.cancelled() => return Err(ModelError::cancelled().into()),
-            message = answer => message?,
+            message = &mut answer => message?,
+            // A model that listens ends by itself, with what it had said; another is left.
+            () = cx.cancel.cancelled() => match tokio::time::timeout(LAST_WORDS, answer).await {
+                Ok(message) => message?,
+                Err(_) => return Err(ModelError::cancelled().into()),
+            },
         };
         Ok(ModelResponse { message, update: Update::none() })
     }
 }
+
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 impl ModelCall<'_> {
     async fn stream(&self, cx: &RunContext, request: ChatRequest) -> Result<Message, ModelError> {

@@ -5,19 +5,19 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hart_types::{Ai, Body, CheckpointId, Message};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
 use crate::{
-    Agent, AgentEvent, Command, Goto, HookError, MessageWrites, Middleware, ModelError, ModelNext,
-    ModelRequest, ModelResponse, Next, Node, RunContext, RunError, Snapshot, State, Step, StepSource, Update,
-    route,
+    Agent, AgentEvent, Command, Goto, HookError, LoggedWrite, MessageWrites, Middleware, ModelError,
+    ModelNext, ModelRequest, ModelResponse, Next, Node, RunContext, RunError, Snapshot, State, Step,
+    StepSource, Update, route,
 };
 
 /// How a run ended, and the state it reached.
@@ -39,8 +39,8 @@ impl RunReport {
     }
 }
 
-/// How long a hook or tool may keep running after a cancellation to clean up, before it is dropped.
-const CANCEL_GRACE: Duration = Duration::from_millis(1500);
+/// An answer with hundreds of calls must not start hundreds of processes at once.
+const MAX_CONCURRENT_CALLS: usize = 32;
 
 pub(crate) struct Execution<'a> {
     agent: &'a Agent,
@@ -51,7 +51,7 @@ pub(crate) struct Execution<'a> {
     /// Model calls and tool batches so far.
     steps: u32,
     /// Applied, but not in the log yet.
-    unlogged: Vec<(String, Value)>,
+    unlogged: Vec<LoggedWrite>,
 }
 
 /// The four hooks that look at the state and answer with a command.
@@ -70,6 +70,7 @@ impl<'a> Execution<'a> {
 
     pub(crate) async fn run(mut self, input: Update) -> RunReport {
         let ran = self.drive(input).await;
+        self.cx.begin_unwinding();
         let unwound = self.unwind().await;
         let logged = self.commit(StepSource::End).await;
         RunReport { outcome: ran.and(unwound).and(logged), values: self.agent.snapshot(self.state) }
@@ -100,6 +101,11 @@ impl<'a> Execution<'a> {
                 Node::AfterModel => self.commit(StepSource::Model).await?,
                 Node::Tools => self.commit(StepSource::Tools).await?,
                 _ => {}
+            }
+            if goto == Some(Goto::Model) {
+                // A hook that always jumps back must meet the limit too, and let others run.
+                self.take_step()?;
+                tokio::task::yield_now().await;
             }
             node = route(node, goto, Pending::exist(self.state.messages()));
         }
@@ -202,7 +208,12 @@ impl<'a> Execution<'a> {
         self.take_step()?;
         let core = ToolCallRunner { agent: self.agent };
         let pending = Pending::collect(self.state.messages());
-        let results = join_all(pending.iter().map(|call| core.run(self.cx, &self.state, call))).await;
+        let slots = Semaphore::new(MAX_CONCURRENT_CALLS);
+        let results = join_all(pending.iter().map(async |call| {
+            let _slot = slots.acquire().await;
+            core.run(self.cx, &self.state, call).await
+        }))
+        .await;
 
         let mut messages: Vec<Message> = Vec::with_capacity(results.len());
         let mut update = Update::none();
@@ -257,17 +268,17 @@ impl<'a> Execution<'a> {
         if self.unlogged.is_empty() {
             return Ok(());
         }
-        let writes = std::mem::take(&mut self.unlogged);
         if let Some(checkpointer) = &self.agent.checkpointer {
             let step = Step {
                 id: CheckpointId::generate(),
                 run_id: self.cx.run_id.clone(),
                 source,
                 created_at: self.cx.clock.now(),
-                writes,
+                writes: self.unlogged.clone(),
             };
             checkpointer.append(&self.cx.thread_id, step).await.map_err(RunError::Checkpoint)?;
         }
+        self.unlogged.clear();
         self.cx.emit(AgentEvent::Values(self.agent.snapshot(self.state.clone()))).await;
         Ok(())
     }
@@ -291,7 +302,7 @@ pub(crate) async fn guarded<T>(
     let finished = tokio::select! {
         biased;
         finished = &mut work => finished,
-        () = cx.cancel.cancelled() => match tokio::time::timeout(CANCEL_GRACE, &mut work).await {
+        () = cx.cancel.cancelled() => match tokio::time::timeout_at(cx.deadline(), &mut work).await {
             Ok(finished) => finished,
             Err(_) => return Err(ModelError::cancelled().into()),
         },

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use key::{ReduceError, Scope, StateKey};
 pub use message_list::MessageList;
@@ -29,7 +30,7 @@ impl State {
     pub fn get<K: StateKey>(&self) -> Option<&K::Value> {
         match self.slots.get(K::NAME)? {
             Slot::Typed { value, .. } => value.downcast_ref(),
-            Slot::Raw(_) => None,
+            Slot::Raw { .. } => None,
         }
     }
 
@@ -78,13 +79,13 @@ impl Update {
     }
 
     /// The writes as a step's log holds them, in order.
-    pub fn to_writes(&self) -> Vec<(String, Value)> {
-        self.writes.iter().map(|write| (write.name().to_owned(), write.to_json())).collect()
-    }
-
-    /// The body of an `updates` frame.
-    pub fn to_json(&self) -> Map<String, Value> {
-        self.to_writes().into_iter().collect()
+    pub fn to_writes(&self) -> Vec<LoggedWrite> {
+        let logged = |write: &dyn Write| LoggedWrite {
+            key: write.name().to_owned(),
+            value: write.to_json(),
+            private: write.scope() == Scope::Private,
+        };
+        self.writes.iter().map(|write| logged(write.as_ref())).collect()
     }
 
     /// The messages these writes put into the thread.
@@ -112,6 +113,16 @@ impl fmt::Debug for Update {
     }
 }
 
+/// One write, as the log of a thread holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoggedWrite {
+    pub key: String,
+    pub value: Value,
+    /// It must not be shown, even when nobody declares the key any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     #[error("state key `{name}` is declared twice, by `{first}` and by `{second}`; rename one of them")]
@@ -135,6 +146,7 @@ pub enum StateError {
 trait Write: Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn name(&self) -> &'static str;
+    fn scope(&self) -> Scope;
     fn to_json(&self) -> Value;
     fn apply(self: Box<Self>, state: &mut State) -> Result<(), StateError>;
 }
@@ -148,6 +160,10 @@ impl<K: StateKey> Write for TypedWrite<K> {
 
     fn name(&self) -> &'static str {
         K::NAME
+    }
+
+    fn scope(&self) -> Scope {
+        K::SCOPE
     }
 
     fn to_json(&self) -> Value {
@@ -168,8 +184,11 @@ enum Slot {
         value: Arc<dyn Any + Send + Sync>,
         encode: fn(&dyn Any) -> Value,
     },
-    /// Undeclared, or of a shape its type does not accept.
-    Raw(Value),
+    /// Undeclared, or of a shape its type does not accept. What was private when it was written stays private.
+    Raw {
+        json: Value,
+        private: bool,
+    },
 }
 
 impl Slot {
@@ -194,14 +213,14 @@ impl Slot {
     fn into_value<K: StateKey>(self) -> Option<K::Value> {
         match self {
             Self::Typed { value, .. } => Some(Arc::unwrap_or_clone(value.downcast::<K::Value>().ok()?)),
-            Self::Raw(json) => serde_json::from_value(json).ok(),
+            Self::Raw { json, .. } => serde_json::from_value(json).ok(),
         }
     }
 
     fn to_json(&self) -> Value {
         match self {
             Self::Typed { value, encode } => encode(value.as_ref()),
-            Self::Raw(json) => json.clone(),
+            Self::Raw { json, .. } => json.clone(),
         }
     }
 }

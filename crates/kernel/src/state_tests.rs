@@ -159,8 +159,15 @@ fn replaying_a_log_gives_the_same_state() {
 fn a_bad_write_in_a_log_does_not_brick_the_thread() {
     let mut state = State::default();
     state.apply(Update::none().messages(hart_types::Message::human("q"))).unwrap();
-    let log = vec![("messages".to_owned(), json!(42)), ("gone".to_owned(), json!({"x": 1}))];
+    let logged = |key: &str, value, private| LoggedWrite { key: key.to_owned(), value, private };
+    let log = vec![
+        logged("messages", json!(42), false),
+        logged("gone", json!({"x": 1}), false),
+        logged("gone_secret", json!("s"), true),
+    ];
     schema().replay(&mut state, log);
     assert_eq!(state.messages().len(), 1);
-    assert_eq!(schema().values(&state)["gone"], json!({"x": 1}));
+    let values = schema().values(&state);
+    assert_eq!(values["gone"], json!({"x": 1}));
+    assert!(!values.contains_key("gone_secret"), "a private key became public when its middleware went");
 }

@@ -89,3 +89,30 @@ async fn a_run_cancelled_before_it_starts_keeps_the_question() {
     assert!(matches!(report.outcome, Err(RunError::Cancelled)));
     assert_eq!(transcript(&report).len(), 1);
 }
+
+/// Says half of it, then waits to be cancelled and ends with what it had.
+struct HalfSaid;
+
+#[async_trait]
+impl ChatModel for HalfSaid {
+    fn profile(&self) -> &ModelProfile {
+        unreachable!("nobody asks")
+    }
+    async fn stream(&self, _: ChatRequest, cancel: &CancellationToken) -> Result<ChatStream, ModelError> {
+        let cancelled = cancel.clone().cancelled_owned();
+        let end = async move {
+            cancelled.await;
+            Err(ModelError::cancelled().partial(Some(hart_types::Message::ai("half an ans"))))
+        };
+        Ok(Box::pin(futures_util::stream::once(end)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_before_the_cancellation_is_kept_and_marked() {
+    let report = cancelled_run(Agent::builder(Arc::new(HalfSaid)).build().unwrap(), cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::Cancelled)));
+    let last = report.state().messages().last().unwrap().clone();
+    assert_eq!(last.text(), "half an ans");
+    assert_eq!(last.response_metadata["incomplete"], true);
+}

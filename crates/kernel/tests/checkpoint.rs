@@ -62,3 +62,29 @@ async fn a_log_that_cannot_be_written_fails_the_run() {
     assert!(matches!(report.outcome, Err(RunError::Checkpoint(_))));
     assert_eq!(model.calls(), 0, "the model was asked although the question was not saved");
 }
+
+#[tokio::test]
+async fn what_could_not_be_saved_is_tried_again_at_the_end() {
+    /// Fails once, on the third step.
+    #[derive(Default)]
+    struct Hiccup(MemoryLog, std::sync::atomic::AtomicU32);
+    #[async_trait]
+    impl Checkpointer for Hiccup {
+        async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
+            if self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2 {
+                return Err(CheckpointError { message: "disk full".into(), source: None });
+            }
+            self.0.append(thread, step).await
+        }
+        async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+            self.0.load(thread).await
+        }
+    }
+    let log = Arc::new(Hiccup::default());
+    let model = script([calls(&[("1", "echo", json!({"say": "x"}))])]);
+    let agent = Agent::builder(model).tools([Typed::shared(Echo)]).checkpointer(log.clone()).build().unwrap();
+    let report = agent.run(ask("q"), &cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::Checkpoint(_))));
+    let stored = agent.load(&ThreadId::from("t1")).await.unwrap();
+    assert_eq!(stored.messages(), report.state().messages());
+}

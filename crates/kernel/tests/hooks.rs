@@ -227,3 +227,55 @@ async fn streamed_fragments_carry_the_final_messages_id() {
         .collect();
     assert_eq!(chunks, [(id.clone(), "hello".to_owned()), (id, String::new())]);
 }
+
+#[tokio::test]
+async fn a_hook_that_always_jumps_meets_the_limit() {
+    struct Circle;
+    #[async_trait]
+    impl Middleware for Circle {
+        async fn before_model(&self, _: &RunContext, _: &State) -> HookResult {
+            Ok(Command::none().goto(Goto::Model))
+        }
+    }
+    let builder = Agent::builder(script([])).middleware(vec![Arc::new(Circle)]).recursion_limit(5);
+    let report = builder.build().unwrap().run(ask("q"), &cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::RecursionLimit { limit: 5 })));
+}
+
+struct Secret;
+impl StateKey for Secret {
+    type Value = String;
+    type Update = String;
+    const NAME: &'static str = "secret";
+    const SCOPE: Scope = Scope::Private;
+    fn reduce(_: Option<String>, new: String) -> Result<String, ReduceError> {
+        Ok(new)
+    }
+}
+
+#[tokio::test]
+async fn private_keys_are_in_no_event() {
+    struct Keeper;
+    #[async_trait]
+    impl Middleware for Keeper {
+        fn declare(&self, schema: &mut Schema) -> Result<(), StateError> {
+            schema.declare::<Secret>()?;
+            Ok(())
+        }
+        async fn before_agent(&self, _: &RunContext, _: &State) -> HookResult {
+            Ok(Update::none().set::<Secret>("canary".into()).into())
+        }
+    }
+    let ears = Arc::new(Ears::default());
+    let agent = Agent::builder(script([say("a")])).middleware(vec![Arc::new(Keeper)]).build().unwrap();
+    let report = agent.run(ask("q"), &cx().with_events(ears.clone())).await;
+    assert_eq!(report.state().get::<Secret>().map(String::as_str), Some("canary"));
+    for event in ears.0.lock().unwrap().iter() {
+        let shown = match event {
+            AgentEvent::Values(values) => format!("{:?}", values.to_json()),
+            AgentEvent::Updates { update, .. } => format!("{update:?}"),
+            other => format!("{other:?}"),
+        };
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+}

@@ -83,7 +83,7 @@ pub(crate) struct Echo;
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 pub(crate) struct EchoArgs {
     /// What to say.
-    say: String,
+    pub(crate) say: String,
     #[serde(default)]
     turns: u32,
 }

@@ -115,3 +115,36 @@ fn a_typed_tools_schema_is_plain() {
         })
     );
 }
+
+#[tokio::test]
+async fn writes_of_one_batch_to_one_list_are_shown_together() {
+    struct Files;
+    impl StateKey for Files {
+        type Value = Vec<String>;
+        type Update = Vec<String>;
+        const NAME: &'static str = "files";
+        fn reduce(current: Option<Vec<String>>, new: Vec<String>) -> Result<Vec<String>, ReduceError> {
+            Ok(current.into_iter().flatten().chain(new).collect())
+        }
+    }
+    struct Give;
+    #[async_trait]
+    impl TypedTool for Give {
+        const NAME: &'static str = "give";
+        const DESCRIPTION: &'static str = "Hands over.";
+        type Args = EchoArgs;
+        async fn run(&self, _: &ToolContext<'_>, args: EchoArgs) -> Result<ToolOutput, ToolError> {
+            let command = Update::none().set::<Files>(vec![args.say]).into();
+            Ok(ToolOutput { command, ..ToolOutput::default() })
+        }
+    }
+    let batch = calls(&[("1", "give", json!({"say": "a"})), ("2", "give", json!({"say": "b"}))]);
+    let ears = Arc::new(Ears::default());
+    let agent = Agent::builder(script([batch, say("done")])).tools([Typed::shared(Give)]).build().unwrap();
+    agent.run(ask("q"), &cx().with_events(ears.clone())).await.outcome.unwrap();
+    let shown = ears.0.lock().unwrap().iter().find_map(|event| match event {
+        AgentEvent::Updates { update, .. } => update.get("files").cloned(),
+        _ => None,
+    });
+    assert_eq!(shown, Some(json!(["a", "b"])));
+}

@@ -55,6 +55,7 @@ pub struct ModelEntry {
     pub pricing: Option<Pricing>,
     pub send_reasoning: Option<bool>,
     pub max_tokens_key: Option<MaxTokensKey>,
+    pub use_responses_api: Option<bool>,
     /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -156,7 +157,8 @@ impl ModelConfig {
         let Some(preset) = Preset::find(&entry.provider) else {
             return Err(ModelConfigError::UnknownProvider { name, given: entry.provider });
         };
-        let (base_url, dialect) = base_url(entry.base_url.as_deref(), preset, &name)?;
+        let (base_url, spoken) = base_url(entry.base_url.as_deref(), preset, &name)?;
+        let dialect = dialect(entry.use_responses_api, preset, spoken, &base_url, &name)?;
         let api_key = api_key(&entry, preset, &name, lookup)?;
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
         let timeout = seconds("timeout", entry.timeout)?;
@@ -244,13 +246,35 @@ fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<(String,
     let url = url.trim_end_matches('/');
     let dialect = preset.dialect_at(url);
     let endings: &[&str] = match dialect {
-        Dialect::OpenAi => &["/chat/completions"],
+        Dialect::OpenAi | Dialect::Responses => &["/chat/completions", "/responses"],
         Dialect::Anthropic => &["/v1/messages", "/v1"],
         Dialect::Gemini => &["/v1beta/models", "/v1beta", "/v1"],
         Dialect::Ollama => &["/api/chat", "/api"],
     };
     let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
     Ok((url.trim_end_matches('/').to_owned(), dialect))
+}
+
+/// OpenAI's newer models refuse tools together with reasoning in chat completions. Its imitators may know nothing else.
+fn dialect(
+    responses: Option<bool>,
+    preset: &Preset,
+    spoken: Dialect,
+    base_url: &str,
+    name: &str,
+) -> Result<Dialect, ModelConfigError> {
+    match (spoken, responses) {
+        (Dialect::OpenAi, Some(true)) => Ok(Dialect::Responses),
+        (Dialect::Responses, Some(false)) => Ok(Dialect::OpenAi),
+        (Dialect::OpenAi, None) if preset.name == "openai" && preset.base_url == Some(base_url) => {
+            Ok(Dialect::Responses)
+        }
+        (Dialect::OpenAi | Dialect::Responses, _) | (_, None | Some(false)) => Ok(spoken),
+        (_, Some(true)) => {
+            let message = format!("`use_responses_api` has no meaning for `use: {}`; remove it", preset.name);
+            Err(ModelConfigError::Invalid { name: name.to_owned(), message })
+        }
+    }
 }
 
 fn api_key(

@@ -37,7 +37,7 @@ pub enum Reachability {
 /// Asks the model's server for its models.
 pub async fn check(config: &ModelConfig, http: &reqwest::Client) -> Reachability {
     let (path, auth) = match config.dialect {
-        Dialect::OpenAi => ("/models", ("authorization", "Bearer ")),
+        Dialect::OpenAi | Dialect::Responses => ("/models", ("authorization", "Bearer ")),
         Dialect::Anthropic => ("/v1/models", ("x-api-key", "")),
         Dialect::Gemini => ("/v1beta/models?pageSize=1000", crate::gemini::KEY),
         Dialect::Ollama => ("/api/tags", ("authorization", "Bearer ")),

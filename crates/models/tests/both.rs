@@ -102,6 +102,11 @@ async fn broken_arguments_become_an_invalid_call_that_can_be_sent_again() {
                     json!([{"type": "tool_use", "id": "call_1", "name": "ls", "input": {}}])
                 );
             }
+            Dialect::Responses => {
+                let call =
+                    json!({"type": "function_call", "call_id": "call_1", "name": "ls", "arguments": "{}"});
+                assert_eq!(sent, call);
+            }
             Dialect::Gemini => {
                 let call = json!({"functionCall": {"name": "ls", "args": {}, "id": "call_1"}});
                 assert_eq!(sent["parts"], json!([call]));
@@ -127,7 +132,7 @@ async fn counts_are_normalised() {
         // Ollama counts the whole prompt and tells nothing of its cache.
         assert_eq!(details.cache_read, (dialect != Dialect::Ollama).then_some(700));
         match dialect {
-            Dialect::OpenAi | Dialect::Gemini => {
+            Dialect::OpenAi | Dialect::Responses | Dialect::Gemini => {
                 assert_eq!(usage.output_token_details.unwrap().reasoning, Some(5));
             }
             Dialect::Anthropic => assert_eq!(details.cache_creation, Some(100)),
@@ -147,8 +152,9 @@ async fn tool_choices_are_spelled() {
     let server = ModelServer::start().await;
     let spelled = |dialect, choice: &ToolChoice| match (dialect, choice) {
         (_, ToolChoice::Auto) => json!(null),
-        (Dialect::OpenAi, ToolChoice::None) => json!("none"),
-        (Dialect::OpenAi, ToolChoice::Required) => json!("required"),
+        (Dialect::OpenAi | Dialect::Responses, ToolChoice::None) => json!("none"),
+        (Dialect::OpenAi | Dialect::Responses, ToolChoice::Required) => json!("required"),
+        (Dialect::Responses, ToolChoice::Named(n)) => json!({"type": "function", "name": n}),
         (Dialect::OpenAi, ToolChoice::Named(n)) => json!({"type": "function", "function": {"name": n}}),
         (Dialect::Anthropic, ToolChoice::None) => json!({"type": "none"}),
         (Dialect::Anthropic, ToolChoice::Required) => json!({"type": "any"}),
@@ -177,6 +183,7 @@ async fn tool_choices_are_spelled() {
             let body = &sent.body;
             let (told, limits, length) = match dialect {
                 Dialect::OpenAi | Dialect::Anthropic => (&body["tool_choice"], body, "max_tokens"),
+                Dialect::Responses => (&body["tool_choice"], body, "max_output_tokens"),
                 Dialect::Gemini => (
                     &body["toolConfig"]["functionCallingConfig"],
                     &body["generationConfig"],

@@ -90,7 +90,7 @@ async fn nonsense_is_a_protocol_error() {
         server.push(Turn::new().body(json!({"choices": []})));
         assert!(matches!(fails(&*model, human("hi")).await.kind, ModelErrorKind::Malformed));
         server.push(Turn::new().body(json!({"error": {"message": "no credit", "code": 402}})));
-        assert_eq!(fails(&*model, human("hi")).await.message, "no credit");
+        assert_eq!(fails(&*model, human("hi")).await.kind, ModelErrorKind::BadRequest);
     }
 }
 

@@ -19,4 +19,5 @@ mod local;
 mod ollama;
 mod openai;
 mod recording;
+mod responses;
 mod support;

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const KEY: &str = "sk-test-very-secret";
-pub(crate) const DIALECTS: [Dialect; 4] =
-    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
+pub(crate) const DIALECTS: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
 pub(crate) fn http() -> reqwest::Client {
     hart_models::http::client().unwrap()
@@ -23,13 +23,16 @@ pub(crate) fn http() -> reqwest::Client {
 /// A configuration for `server`, with `more` keys.
 pub(crate) fn config(server: &ModelServer, dialect: Dialect, more: Value) -> ModelConfig {
     let (provider, base) = match dialect {
-        Dialect::OpenAi => ("openai-compatible", server.openai_base()),
+        Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
         Dialect::Anthropic => ("anthropic", server.anthropic_base()),
         Dialect::Gemini => ("gemini", server.gemini_base()),
         Dialect::Ollama => ("ollama", server.ollama_base()),
     };
     let mut entry =
         json!({"name": "m", "use": provider, "model": "mock-1", "base_url": base, "api_key": KEY});
+    if dialect == Dialect::Responses {
+        entry["use_responses_api"] = json!(true);
+    }
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let entry: ModelEntry = serde_json::from_value(entry).unwrap();
     ModelConfig::resolve(entry, &|_| None).unwrap()

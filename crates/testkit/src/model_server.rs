@@ -117,7 +117,7 @@ impl ModelServer {
         format!("http://{}", self.host.addr())
     }
 
-    /// The base that OpenAI clients append `/chat/completions` to.
+    /// The base that OpenAI clients append `/chat/completions` or `/responses` to.
     #[must_use]
     pub fn openai_base(&self) -> String {
         format!("{}/v1", self.url())
@@ -263,6 +263,8 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response 
         seq,
         model: request.model().to_owned(),
         include_usage: request.body["stream_options"]["include_usage"].as_bool().unwrap_or(false),
+        include_encrypted: (request.body["include"].as_array().into_iter().flatten())
+            .any(|what| what == "reasoning.encrypted_content"),
     };
     tokio::time::sleep(turn.pace.before_headers).await;
     if turn.end == End::HangBeforeHeaders {
@@ -294,9 +296,9 @@ fn respond(dialect: Dialect, turn: &Turn, asked: &Asked, stream: bool, witness: 
     *response.status_mut() = StatusCode::from_u16(turn.status).expect("a status code");
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    // The other two do not name requests in a header.
+    // The last two do not name requests in a header.
     let id_name = match dialect {
-        Dialect::OpenAi => Some("x-request-id"),
+        Dialect::OpenAi | Dialect::Responses => Some("x-request-id"),
         Dialect::Anthropic => Some("request-id"),
         Dialect::Gemini | Dialect::Ollama => None,
     };

@@ -13,6 +13,7 @@ use serde_json::Value;
 pub enum Dialect {
     OpenAi,
     Anthropic,
+    Responses,
     Gemini,
     Ollama,
 }
@@ -59,6 +60,7 @@ impl RecordedRequest {
         match (self.method.as_str(), self.path.as_str()) {
             ("POST", "/v1/chat/completions") => Some(Dialect::OpenAi),
             ("POST", "/v1/messages") => Some(Dialect::Anthropic),
+            ("POST", "/v1/responses") => Some(Dialect::Responses),
             ("POST", "/api/chat") => Some(Dialect::Ollama),
             ("POST", path) if gemini_model(path).is_some() => Some(Dialect::Gemini),
             _ => None,
@@ -83,10 +85,11 @@ impl RecordedRequest {
         self.body["stream"].as_bool().unwrap_or(unsaid)
     }
 
-    /// The messages as sent (Gemini's contents); empty when there are none.
+    /// The messages as sent, the items of Responses' `input`, or Gemini's `contents`; empty when there are none.
     #[must_use]
     pub fn messages(&self) -> &[Value] {
-        self.body["messages"].as_array().or(self.body["contents"].as_array()).map_or(&[], Vec::as_slice)
+        let list = ["messages", "input", "contents"].iter().find_map(|key| self.body[*key].as_array());
+        list.map_or(&[], Vec::as_slice)
     }
 
     /// The text of the messages of one role, in order.
@@ -95,11 +98,14 @@ impl RecordedRequest {
         self.messages().iter().filter(|m| m["role"] == role).map(|m| text_of(said(m))).collect()
     }
 
-    /// The system prompt: Anthropic's `system`, Gemini's `systemInstruction`, or OpenAI's `system` and `developer` messages joined by blank lines.
+    /// The system prompt: Anthropic's `system`, the `instructions` of Responses, Gemini's `systemInstruction`, or
+    /// OpenAI's `system` and `developer` messages joined by blank lines.
     #[must_use]
     pub fn system(&self) -> String {
-        if !self.body["system"].is_null() {
-            return text_of(&self.body["system"]);
+        for key in ["system", "instructions"] {
+            if !self.body[key].is_null() {
+                return text_of(&self.body[key]);
+            }
         }
         if !self.body["systemInstruction"].is_null() {
             return text_of(said(&self.body["systemInstruction"]));
@@ -130,6 +136,13 @@ impl RecordedRequest {
                 results.push(ToolResult {
                     call_id: message["tool_call_id"].as_str().unwrap_or_default().to_owned(),
                     content: text_of(&message["content"]),
+                    is_error: false,
+                });
+            }
+            if message["type"] == "function_call_output" {
+                results.push(ToolResult {
+                    call_id: message["call_id"].as_str().unwrap_or_default().to_owned(),
+                    content: text_of(&message["output"]),
                     is_error: false,
                 });
             }

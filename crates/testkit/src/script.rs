@@ -110,7 +110,7 @@ impl BenchModel {
         format!("http://{}", self.host.addr())
     }
 
-    /// The base that OpenAI clients append `/chat/completions` to.
+    /// The base that OpenAI clients append `/chat/completions` or `/responses` to.
     #[must_use]
     pub fn openai_base(&self) -> String {
         format!("{}/v1", self.url())
@@ -134,6 +134,7 @@ struct Plan {
     script: BenchScript,
     openai: Vec<Rendered>,
     anthropic: Vec<Rendered>,
+    responses: Vec<Rendered>,
     gemini: Vec<Rendered>,
     ollama: Vec<Rendered>,
     requests: AtomicU64,
@@ -165,9 +166,10 @@ impl Plan {
         assert!(script.parallel > 0, "a round has at least one tool call");
         let render = |dialect| (0..=script.turns).map(|turn| Rendered::new(dialect, &script, turn)).collect();
         let (openai, anthropic) = (render(Dialect::OpenAi), render(Dialect::Anthropic));
+        let responses = render(Dialect::Responses);
         let (gemini, ollama) = (render(Dialect::Gemini), render(Dialect::Ollama));
         let (requests, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { script, openai, anthropic, gemini, ollama, requests, bytes }
+        Self { script, openai, anthropic, responses, gemini, ollama, requests, bytes }
     }
 }
 
@@ -186,13 +188,20 @@ impl Rendered {
             turn = turn.text_fragments((0..script.tokens).map(token)).usage(100, u64::from(script.tokens));
             token_count = script.tokens as usize;
         }
-        let asked = Asked { seq: u64::from(round), model: "bench".into(), include_usage: true };
+        let asked = Asked {
+            seq: u64::from(round),
+            model: "bench".into(),
+            include_usage: true,
+            include_encrypted: false,
+        };
         let events = wire::events(dialect, &turn, &asked);
         let message = Bytes::from(wire::message(dialect, &turn, &asked).to_string());
-        // What a dialect says before the first token: role, or message start, block start and ping.
+        // What a dialect says before the first token: role; or message start, block start and ping; or the response
+        // twice, its item and its part.
         let (head, usage_from_end) = match dialect {
             Dialect::OpenAi => (1, Some(2)),
             Dialect::Anthropic => (3, None),
+            Dialect::Responses => (4, None),
             Dialect::Gemini | Dialect::Ollama => (0, None),
         };
         let tokens = head..head + token_count;
@@ -234,6 +243,7 @@ async fn serve(State(plan): State<Arc<Plan>>, request: Request) -> Response {
     let dialect = match request.uri().path() {
         "/v1/chat/completions" => Dialect::OpenAi,
         "/v1/messages" => Dialect::Anthropic,
+        "/v1/responses" => Dialect::Responses,
         "/api/chat" => Dialect::Ollama,
         path if path.ends_with(":streamGenerateContent") => Dialect::Gemini,
         "/v1/models" => return whole(Bytes::from(wire::models(Dialect::OpenAi).to_string())),
@@ -264,6 +274,7 @@ impl Plan {
         match dialect {
             Dialect::OpenAi => &self.openai[round],
             Dialect::Anthropic => &self.anthropic[round],
+            Dialect::Responses => &self.responses[round],
             Dialect::Gemini => &self.gemini[round],
             Dialect::Ollama => &self.ollama[round],
         }

@@ -120,7 +120,7 @@ impl Turn {
         Self { end: End::HangBeforeHeaders, ..Self::new() }
     }
 
-    /// Adds reasoning: a thinking block, or `reasoning_content` deltas.
+    /// Adds reasoning: a thinking block, `reasoning_content` deltas, or an item with a summary.
     pub fn reasoning(self, text: impl Into<String>) -> Self {
         self.part(Part::Reasoning { text: text.into(), signature: None })
     }
@@ -136,7 +136,7 @@ impl Turn {
         self
     }
 
-    /// Adds a block of encrypted thinking; the OpenAI dialect leaves it out.
+    /// Adds a block of encrypted thinking; chat completions leave it out.
     pub fn redacted_reasoning(self, data: impl Into<String>) -> Self {
         self.part(Part::RedactedReasoning(data.into()))
     }
@@ -190,7 +190,7 @@ impl Turn {
         self
     }
 
-    /// How many of the answer's tokens were reasoning; only OpenAI and Gemini count them.
+    /// How many of the answer's tokens were reasoning; only the OpenAI dialects and Gemini count them.
     pub fn reasoning_tokens(mut self, tokens: u64) -> Self {
         self.counts().reasoning = tokens;
         self
@@ -248,7 +248,7 @@ impl Turn {
         self
     }
 
-    /// Ends the stream properly but without OpenAI's `[DONE]` or Anthropic's `message_stop`.
+    /// Ends the stream properly but without OpenAI's `[DONE]` or Anthropic's `message_stop`; Responses has neither.
     pub fn without_done(mut self) -> Self {
         self.done_marker = false;
         self

@@ -6,6 +6,7 @@ mod anthropic;
 mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -21,6 +22,8 @@ pub(crate) struct Asked {
     pub(crate) model: String,
     /// OpenAI's `stream_options.include_usage`.
     pub(crate) include_usage: bool,
+    /// `reasoning.encrypted_content` among what Responses is asked to include.
+    pub(crate) include_encrypted: bool,
 }
 
 /// The answer as a stream, one element per event or line.
@@ -28,6 +31,7 @@ pub(crate) fn events(dialect: Dialect, turn: &Turn, asked: &Asked) -> Vec<Bytes>
     match dialect {
         Dialect::OpenAi => openai::events(turn, asked),
         Dialect::Anthropic => anthropic::events(turn, asked),
+        Dialect::Responses => responses::events(turn, asked),
         Dialect::Gemini => gemini::events(turn, asked),
         Dialect::Ollama => ollama::lines(turn, asked),
     }
@@ -38,6 +42,7 @@ pub(crate) fn message(dialect: Dialect, turn: &Turn, asked: &Asked) -> Value {
     match dialect {
         Dialect::OpenAi => openai::message(turn, asked),
         Dialect::Anthropic => anthropic::message(turn, asked),
+        Dialect::Responses => responses::message(turn, asked),
         Dialect::Gemini => gemini::message(turn, asked),
         Dialect::Ollama => ollama::message(turn, asked),
     }
@@ -45,7 +50,7 @@ pub(crate) fn message(dialect: Dialect, turn: &Turn, asked: &Asked) -> Value {
 
 pub(crate) fn error(dialect: Dialect, status: u16, message: &str) -> Value {
     match dialect {
-        Dialect::OpenAi => openai::error(status, message),
+        Dialect::OpenAi | Dialect::Responses => openai::error(status, message),
         Dialect::Anthropic => anthropic::error(status, message),
         Dialect::Gemini => gemini::error(status, message),
         Dialect::Ollama => ollama::error(message),
@@ -54,7 +59,7 @@ pub(crate) fn error(dialect: Dialect, status: u16, message: &str) -> Value {
 
 pub(crate) fn models(dialect: Dialect) -> Value {
     match dialect {
-        Dialect::OpenAi => openai::models(),
+        Dialect::OpenAi | Dialect::Responses => openai::models(),
         Dialect::Anthropic => anthropic::models(),
         Dialect::Gemini => gemini::models(),
         Dialect::Ollama => ollama::models(),
@@ -80,7 +85,7 @@ fn stop_word(dialect: Dialect, turn: &Turn) -> &str {
         return said;
     };
     match dialect {
-        Dialect::OpenAi => openai,
+        Dialect::OpenAi | Dialect::Responses => openai,
         Dialect::Anthropic => anthropic,
         Dialect::Gemini => gemini,
         Dialect::Ollama => ollama,

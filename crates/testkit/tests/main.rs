@@ -26,3 +26,5 @@ mod ollama;
 mod openai;
 #[path = "suite/recording.rs"]
 mod recording;
+#[path = "suite/responses.rs"]
+mod responses;

@@ -10,6 +10,7 @@ use hart_kernel::{AgentEvent, ToolContext, ToolError, ToolOutput, TypedTool, asy
 use hart_sandbox::{Exec, ExecOutput, Exit, OutputSink, SandboxError, Stream};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::cut;
@@ -65,7 +66,12 @@ long output the middle is left out: redirect it to a file and read that in parts
             progress.forward(cx),
         );
         let output = output.map_err(cannot_run)?;
-        Ok(render(&output, limits.bash_timeout, limits.bash_chars).into())
+        let content = render(&output, limits.bash_timeout, limits.bash_chars).into();
+        Ok(ToolOutput {
+            content,
+            artifact: Some(json!({"ended": ended(output.exit)})),
+            ..ToolOutput::default()
+        })
     }
 }
 
@@ -76,6 +82,16 @@ fn cannot_run(error: SandboxError) -> ToolError {
              remedy: {fix}. The file tools still work"
         )),
         other => explain(other),
+    }
+}
+
+/// How the command ended, for clients: the text of the result is for the model.
+fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
+        Exit::TimedOut => "timed out".to_owned(),
+        Exit::Cancelled => "cancelled".to_owned(),
     }
 }
 

@@ -22,8 +22,9 @@ async fn presented_files_become_artifacts() {
     assert_eq!(output.content.text(), "Successfully presented files");
     assert_eq!(output.command.goto, None);
     assert_eq!(
-        json!(output.command.update.to_json()),
-        json!({"artifacts": ["/mnt/user-data/outputs/report.md", "/mnt/user-data/outputs/charts/one.png"]})
+        json!(output.command.update.to_writes()),
+        json!([{"key": "artifacts", "value": [
+            "/mnt/user-data/outputs/report.md", "/mnt/user-data/outputs/charts/one.png"]}])
     );
 }
 

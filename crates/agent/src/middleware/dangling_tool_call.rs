@@ -5,7 +5,6 @@
 //!
 //! Invariant: in the repaired history every call is followed by its result before anything else is said.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::{
@@ -53,29 +52,39 @@ impl Checked {
     }
 }
 
+/// Puts a result right behind every call. Some servers use an id again in every answer, so a result belongs to the
+/// answer it follows; only one that stands after a later question may be taken from there, once.
 fn repair(messages: &MessageList) -> MessageList {
-    let mut results: HashMap<&ToolCallId, &Arc<Message>> = HashMap::new();
-    for message in messages {
-        if let Body::Tool(result) = &message.body {
-            results.entry(&result.tool_call_id).or_insert(message);
-        }
-    }
+    let mut unused: Vec<Option<&Arc<Message>>> =
+        messages.iter().map(|message| message.as_tool_result().map(|_| message)).collect();
+    let ends: Vec<usize> = answer_ends(messages);
     let mut repaired = MessageList::default();
-    for message in messages {
+    for (at, message) in messages.iter().enumerate() {
         match &message.body {
-            // Results follow their calls; here they are either in place already or orphans.
+            // Results follow their calls; the others are orphans.
             Body::Tool(_) => {}
             Body::Ai(_) => {
                 repaired.push(Arc::clone(message));
+                let end = ends.iter().copied().find(|end| *end > at).unwrap_or(messages.len());
                 for (id, name) in call_ids(message) {
-                    let result = results.remove(id).cloned();
-                    repaired.push(result.unwrap_or_else(|| Arc::new(unanswered(id, name))));
+                    let candidates = unused.iter_mut().take(end).skip(at + 1);
+                    let found = candidates.flat_map(|slot| slot.take_if(|result| answers(result, id))).next();
+                    repaired.push(found.map_or_else(|| Arc::new(unanswered(id, name)), Arc::clone));
                 }
             }
             _ => repaired.push(Arc::clone(message)),
         }
     }
     repaired
+}
+
+/// Where the results of an answer end at the latest: at the next answer.
+fn answer_ends(messages: &MessageList) -> Vec<usize> {
+    messages.iter().enumerate().filter(|(_, message)| message.as_ai().is_some()).map(|(at, _)| at).collect()
+}
+
+fn answers(result: &Message, id: &ToolCallId) -> bool {
+    result.as_tool_result().is_some_and(|result| result.tool_call_id == *id)
 }
 
 /// Whether each AI message's calls are answered by exactly the tool messages right behind it.

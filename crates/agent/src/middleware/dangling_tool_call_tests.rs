@@ -41,6 +41,8 @@ fn histories_are_repaired() {
         (vec![result("9"), human()], "h"),
         (vec![calls(&["1"]), human(), result("1")], "a 1 h"),
         (vec![calls(&["1"]), result("1"), result("1")], "a 1"),
+        // An id used again: the second call's result must not answer the first.
+        (vec![calls(&["1"]), human(), calls(&["1"]), result("1")], "a ?1 h a 1"),
     ] {
         assert!(!is_sound(&history));
         let repaired = repair(&history.into());

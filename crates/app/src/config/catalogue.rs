@@ -149,6 +149,7 @@ mod tests {
     fn models_keep_their_own_catalogue() {
         assert_eq!(find("models[].use").unwrap().kind, Kind::Text);
         assert!(matches!(find("models[].max_completion_tokens").unwrap().kind, Kind::Int { .. }));
-        assert!(!find("models[].use_responses_api").unwrap().used);
+        assert_eq!(find("models[].use_responses_api").unwrap().kind, Kind::Bool);
+        assert!(!find("models[].output_version").unwrap().used);
     }
 }

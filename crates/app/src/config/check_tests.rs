@@ -58,9 +58,9 @@ fn what_deerflow_knows_is_set_aside() {
 
 #[test]
 fn further_keys_of_a_model_are_only_mentioned() {
-    let (_, findings, unused) = checked("models:\n  - {name: a, organization: x, use_responses_api: true}\n");
+    let (_, findings, unused) = checked("models:\n  - {name: a, organization: x, output_version: v1}\n");
     assert!(findings.problems.is_empty());
-    assert_eq!(unused, ["models[0].use_responses_api"]);
+    assert_eq!(unused, ["models[0].output_version"]);
     assert_eq!(findings.warnings[0].message, "models[0].organization: not a key this version uses");
 }
 

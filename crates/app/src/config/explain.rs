@@ -85,6 +85,21 @@ impl AppConfig {
         }
     }
 
+    /// The value at `path`, and below it every key that may stand there.
+    pub fn explain_below(&self, path: &str) -> Result<Vec<Explanation>, ConfigError> {
+        let mut all = vec![self.explain(path)?];
+        let pattern = Path::parse(path).map_or_else(|| path.to_owned(), |parsed| parsed.pattern());
+        for (parent, shown) in
+            [(pattern.clone(), path.to_owned()), (format!("{pattern}[]"), format!("{path}[]"))]
+        {
+            for key in catalogue::children(&parent) {
+                let name = format!("{shown}.{}", catalogue::split(&key.path).1);
+                all.push(self.explain(&name).unwrap_or_else(|_| absent(&name, key)));
+            }
+        }
+        Ok(all)
+    }
+
     /// Every key with a value or a default, in the order of the catalogue.
     #[must_use]
     pub fn explain_all(&self) -> Vec<Explanation> {

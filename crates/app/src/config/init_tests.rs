@@ -28,7 +28,6 @@ fn the_template_loads_as_it_is_and_uncommented() {
     // A `#` that is not followed by a space hides YAML; the rest is prose.
     let uncommented: Vec<_> = TEMPLATE
         .lines()
-        .filter(|line| *line != "models: []")
         .map(|line| match line.strip_prefix('#') {
             Some(rest) if !rest.starts_with(' ') || rest.starts_with("  ") => rest,
             _ => line,
@@ -36,7 +35,9 @@ fn the_template_loads_as_it_is_and_uncommented() {
         .collect();
     fs::write(&path, uncommented.join("\n")).unwrap();
     let config = load_in(dir.path());
-    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    // The directory of its example mount is not on this machine.
+    let others = config.warnings.iter().filter(|warning| !warning.message.contains("/srv/data"));
+    assert_eq!(others.count(), 0, "{:?}", config.warnings);
     assert_eq!(config.models.len(), 5);
     assert_eq!(config.tools.chosen().collect::<Vec<_>>(), BUILT_IN);
     // What it shows as a default is the default.

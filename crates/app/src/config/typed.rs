@@ -92,6 +92,11 @@ pub(super) fn sandbox(tree: &Node, findings: &mut Findings) -> SandboxConfig {
             findings.problem(&section.mark, format!("sandbox: {error}"), help);
         }
     }
+    for mount in config.mounts.iter().filter(|mount| !mount.host_path.exists()) {
+        let place = findings.whole_file();
+        let (host, shown) = (mount.host_path.display(), &mount.container_path);
+        findings.warn(place, format!("sandbox.mounts: {host} does not exist, so {shown} will not either"));
+    }
     config
 }
 

@@ -115,7 +115,7 @@ fn explain(key: Option<&str>, global: &GlobalArgs, terminal: &Terminal) -> Resul
     let wrong = |error: config::ConfigError| Failure::new(Exit::Usage, error.into());
     let config = AppConfig::load(load_options(global, &env)?).map_err(wrong)?;
     let explanations = match key {
-        Some(key) => vec![config.explain(key).map_err(wrong)?],
+        Some(key) => config.explain_below(key).map_err(wrong)?,
         None => config.explain_all(),
     };
     for (position, explanation) in explanations.iter().enumerate() {

@@ -10,7 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hart_app::{CancellationToken, EventSink, Mode, ModelChoice, RunError, RunReport, Task};
 use hart_types::ThreadId;
 
-use crate::args::GlobalArgs;
+use crate::args::{GlobalArgs, quoted};
 use crate::failure::{Exit, Failure};
 use crate::session::Session;
 use crate::terminal::{Terminal, Tone};
@@ -97,7 +97,9 @@ async fn json(session: &Session, task: &Task) -> Result<Exit, Failure> {
     let frames = Arc::new(Frames::new(session.terminal.clone(), cancel.clone(), task));
     let report = session.execute(task, Arc::clone(&frames) as Arc<dyn EventSink>, cancel).await?;
     frames.finish(&report)?;
+    let nothing_done = transcript::cut_short(&report) == Some(transcript::NOTHING_DONE);
     match report.outcome {
+        Ok(()) if nothing_done => Ok(Exit::Failed),
         Ok(()) => Ok(Exit::Done),
         Err(RunError::Cancelled) => Ok(Exit::Interrupted),
         Err(error) => Err(error.into()),
@@ -111,14 +113,21 @@ async fn plain(session: &Session, task: &Task) -> Result<Exit, Failure> {
     if let Some(tokens) = transcript::tokens(terminal, &told.usage) {
         terminal.note(&tokens);
     }
-    let go_on = |words: &str| format!("hart run --thread {thread} \"{words}\"");
+    let go_on = |words: &str| format!("hart run --thread {} \"{words}\"", quoted(thread.as_str()));
+    let cut_short = transcript::cut_short(&report);
+    if let Some(why) = cut_short {
+        terminal.note(&terminal.err.paint(Tone::Warn, why));
+    }
     match report.outcome {
+        Ok(()) if cut_short == Some(transcript::NOTHING_DONE) => return Ok(Exit::Failed),
         Ok(()) if told.asked => terminal.note(&format!("to answer: {}", go_on("your answer"))),
         Ok(()) => terminal.note(&terminal.err.paint(Tone::Dim, format!("to go on: {}", go_on("…")))),
         Err(RunError::Cancelled) => {
             terminal.note(&format!("interrupted; what was done is kept. To go on: {}", go_on("go on")));
             return Ok(Exit::Interrupted);
         }
+        // What could not be saved is not kept.
+        Err(error @ RunError::Checkpoint(_)) => return Err(Failure::from(error)),
         Err(error) => {
             let help = format!("what was done is kept; to go on: {}", go_on("go on"));
             return Err(Failure::from(error).help(help));
@@ -182,7 +191,7 @@ fn prompt(words: &[String]) -> Result<String, Failure> {
         io::stdin().lock().read_to_end(&mut bytes)?;
         let piped = String::from_utf8(bytes).map_err(|_| {
             Failure::usage("stdin is not UTF-8 text")
-                .help("put the file into a folder and name it in the task")
+                .help("the task is text; a file to work on can be mounted into the sandbox: `hart config explain sandbox.mounts`")
         })?;
         if !text.is_empty() {
             text.push_str("\n\n");

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a line fits its stream's width and holds no control character, whatever a model or a program wrote.
 
-use hart_types::{ToolCall, ToolStatus};
+use hart_types::{ToolCall, ToolResult, ToolStatus};
 use serde_json::Value;
 
 use crate::terminal::{Look, Tone, cut};
@@ -26,15 +26,16 @@ const TELLING: [&str; 11] = [
 pub(super) fn started(call: &ToolCall, look: Look) -> String {
     let room = look.width.saturating_sub(call.name.chars().count() + 6);
     let description = cut(description(call), room);
-    let argument = cut(&telling_argument(call), room.saturating_sub(description.chars().count() + 2));
+    let whole = telling_argument(call);
+    let argument = cut(&whole, room.saturating_sub(description.chars().count() + 2));
     let mut line =
         format!("{} {}", look.paint(Tone::Accent, "●"), look.paint(Tone::Strong, cut(&call.name, 64)));
     if !description.is_empty() {
         line.push_str("  ");
         line.push_str(&description);
     }
-    // What is left of an argument after a long description says nothing.
-    if argument.chars().count() > 8 || description.is_empty() {
+    // A few characters of an argument that was cut say nothing; a short one that is whole must be seen.
+    if argument == whole || argument.chars().count() > 8 || description.is_empty() {
         line.push_str("  ");
         line.push_str(&look.paint(Tone::Dim, argument));
     }
@@ -49,16 +50,12 @@ pub(super) fn label(call: &ToolCall) -> String {
 }
 
 /// `  ✓ 12 files`, with the call's name before it when other lines came between.
-pub(super) fn finished(
-    name: &str,
-    status: ToolStatus,
-    label: Option<&str>,
-    text: &str,
-    look: Look,
-) -> String {
+pub(super) fn finished(result: &ToolResult, label: Option<&str>, text: &str, look: Look) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let exit = lines.last().filter(|line| name == "bash" && line.starts_with("Exit Code: "));
-    let mark = match (status, exit) {
+    let ended = result.artifact.as_ref().and_then(|artifact| artifact.get("ended")?.as_str());
+    // A command that ran but failed is a result for the model, and a failure for the eye.
+    let unwell = ended.filter(|ended| *ended != "exit code 0");
+    let mark = match (result.status, unwell) {
         (ToolStatus::Success, None) => look.paint(Tone::Good, "✓"),
         _ => look.paint(Tone::Bad, "✗"),
     };
@@ -67,8 +64,8 @@ pub(super) fn finished(
         said.push_str(label);
         said.push_str(": ");
     }
-    if let (Some(exit), true) = (exit, lines.len() > 1) {
-        said.push_str(exit);
+    if let Some(ended) = unwell {
+        said.push_str(ended);
         said.push_str(": ");
     }
     said.push_str(lines.first().unwrap_or(&"(nothing)"));

@@ -7,7 +7,8 @@ use hart_testkit::binary::{Finished, Hart};
 use hart_testkit::{Dialect, ModelServer, Turn};
 use serde_json::Value;
 
-pub(super) const BOTH: [Dialect; 4] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
+pub(super) const ALL: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
 pub(super) struct Bench {
     pub(super) dir: tempfile::TempDir,
@@ -18,7 +19,14 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) fn new(dialect: Dialect) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self { dir, server: ModelServer::start_blocking(), dialect }
+        let bench = Self { dir, server: ModelServer::start_blocking(), dialect };
+        if dialect == Dialect::Responses {
+            // The environment has no word for it: at an address of the user's own, chat completions are the rule.
+            let model = "name: m, use: openai, model: gpt-5.6, api_key: sk-test, use_responses_api: true";
+            let base = bench.server.openai_base();
+            bench.write("config.yaml", &format!("models:\n  - {{{model}, base_url: '{base}'}}\n"));
+        }
+        bench
     }
 
     pub(super) fn with(turns: impl IntoIterator<Item = Turn>) -> Self {
@@ -37,6 +45,7 @@ impl Bench {
             Dialect::Anthropic => hart
                 .env("ANTHROPIC_API_KEY", "sk-test")
                 .env("ANTHROPIC_BASE_URL", self.server.anthropic_base()),
+            Dialect::Responses => hart,
             Dialect::Gemini => {
                 hart.env("GEMINI_API_KEY", "sk-test").env("GOOGLE_GEMINI_BASE_URL", self.server.gemini_base())
             }

@@ -8,18 +8,19 @@ use hart_testkit::{ModelServer, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::bench::{BOTH, Bench, frames, offline, thread_of};
+use super::bench::{ALL, Bench, frames, offline, thread_of};
 
 #[test]
 fn a_refused_key_fails_the_run_and_keeps_the_thread() {
-    for dialect in BOTH {
+    for dialect in ALL {
         let bench = Bench::new(dialect);
         bench.server.push(Turn::status(401).message("invalid key"));
         bench.server.push(Turn::new().text("back again"));
         let ran = bench.run("remember this");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
         assert!(
-            ran.stderr.contains("error: ") && ran.stderr.contains("refused the API key: invalid key (HTTP 401"),
+            ran.stderr.contains("error: ")
+                && ran.stderr.contains("refused the API key: invalid key (HTTP 401"),
             "{}",
             ran.stderr
         );

@@ -51,10 +51,12 @@ fn models_are_listed_with_where_they_come_from() {
 #[test]
 fn a_healthy_model_is_good_and_one_that_is_gone_is_bad() {
     let bench = Bench::with([]);
-    let ran = bench.hart().args(["doctor", "--json"]).run();
+    let ran = bench.hart().env("OPENAI_MODEL", "mock").args(["doctor", "--json"]).run();
     let findings: Value = serde_json::from_str(&ran.stdout).unwrap();
     let model = findings.as_array().unwrap().iter().find(|finding| finding["area"] == "model").unwrap();
     assert_eq!(model["health"], "good", "{model}");
+    let ran = bench.hart().env("OPENAI_MODEL", "mistyped").arg("doctor").run();
+    assert!(ran.stdout.contains("does not list `mistyped`"), "{}", ran.stdout);
     let ran = bench.hart().env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1").arg("doctor").run();
     assert_eq!(ran.code, Some(1));
     assert!(ran.stdout.contains("✗ model") && ran.stdout.contains("fix: "), "{}", ran.stdout);

@@ -7,18 +7,19 @@ use hart_testkit::binary::Hart;
 use hart_testkit::{Dialect, Turn};
 use serde_json::json;
 
-use super::bench::{BOTH, Bench, frames, thread_of};
+use super::bench::{ALL, Bench, frames, thread_of};
 
 #[test]
 fn the_answer_is_all_there_is_on_stdout() {
-    for dialect in BOTH {
+    for dialect in ALL {
         let bench = Bench::new(dialect);
         bench.server.push(Turn::new().reasoning("hmm").text_fragments(["Hello, ", "world."]).usage(1200, 34));
         let ran = bench.run("greet").success();
         assert_eq!(ran.stdout, "Hello, world.\n");
         assert!(ran.stderr.contains("tokens: 1.2k in, 34 out"), "{}", ran.stderr);
-        let from = if dialect == Dialect::Ollama { "config.yaml" } else { "API_KEY is set" };
-        assert!(ran.stderr.contains(from), "{}", ran.stderr);
+        let configured = matches!(dialect, Dialect::Responses | Dialect::Ollama);
+        let chosen = if configured { "model: m" } else { "API_KEY is set" };
+        assert!(ran.stderr.contains(chosen), "{}", ran.stderr);
         let request = bench.server.last_request();
         assert_eq!(request.dialect(), Some(dialect));
         assert!(request.texts_of("user").concat().contains("greet"));
@@ -27,7 +28,7 @@ fn the_answer_is_all_there_is_on_stdout() {
 
 #[test]
 fn a_command_runs_in_the_sandbox_and_the_model_sees_what_it_printed() {
-    for dialect in BOTH {
+    for dialect in ALL {
         let bench = Bench::new(dialect);
         let args = json!({"description": "compute", "command": "echo $((6 * 7)) && pwd"});
         bench.server.push(Turn::new().text("Let me compute.").tool_call("call_1", "bash", args));
@@ -43,7 +44,7 @@ fn a_command_runs_in_the_sandbox_and_the_model_sees_what_it_printed() {
 
 #[test]
 fn parallel_calls_all_run_and_are_answered_in_one_request() {
-    for dialect in BOTH {
+    for dialect in ALL {
         let bench = Bench::new(dialect);
         let call = |n: u32| json!({"command": format!("echo result-{n}")});
         bench.server.push(Turn::new().tool_call("c1", "bash", call(1)).tool_call("c2", "bash", call(2)));
@@ -61,7 +62,7 @@ fn parallel_calls_all_run_and_are_answered_in_one_request() {
 
 #[test]
 fn broken_tool_arguments_are_answered_not_fatal() {
-    for dialect in BOTH {
+    for dialect in ALL {
         let bench = Bench::new(dialect);
         bench.server.push(Turn::new().tool_call_raw_args("c1", "bash", "{\"command\": [nonsense"));
         bench.server.push(Turn::new().text("I will try otherwise."));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::key::KeySpec;
-use super::{Scope, Slot, State, StateError, StateKey, Update};
+use super::{LoggedWrite, Scope, Slot, State, StateError, StateKey, Update};
 
 /// Built once from an agent's middleware, then frozen.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,11 @@ impl Schema {
         let mut state = State::default();
         for (name, json) in values {
             let slot = match self.keys.get(name.as_str()) {
-                Some(spec) => (spec.decode)(&json).unwrap_or(Slot::Raw(json)),
-                None => Slot::Raw(json),
+                Some(spec) => {
+                    let private = spec.scope == Scope::Private;
+                    (spec.decode)(&json).unwrap_or(Slot::Raw { json, private })
+                }
+                None => Slot::Raw { json, private: false },
             };
             state.slots.insert(name, slot);
         }
@@ -60,18 +63,18 @@ impl Schema {
 
     /// Folds one logged step back in; unlike [`Schema::parse`] it may touch private keys, and it never fails:
     /// a write that no longer fits is passed over, so that an old thread opens with a newer hart.
-    pub fn replay(&self, state: &mut State, writes: Vec<(String, Value)>) {
-        for (name, json) in writes {
-            match self.keys.get(name.as_str()) {
+    pub fn replay(&self, state: &mut State, writes: Vec<LoggedWrite>) {
+        for LoggedWrite { key, value, private } in writes {
+            match self.keys.get(key.as_str()) {
                 Some(spec) => {
-                    let folded = (spec.parse)(json).and_then(|write| state.apply(write.into()));
+                    let folded = (spec.parse)(value).and_then(|write| state.apply(write.into()));
                     if let Err(error) = folded {
                         tracing::warn!(key = spec.name, %error, "a stored write no longer fits its key; passed over");
                     }
                 }
                 // Whoever reduced it is gone; the last write is the best that is known.
                 None => {
-                    state.slots.insert(name, Slot::Raw(json));
+                    state.slots.insert(key, Slot::Raw { json: value, private });
                 }
             }
         }
@@ -79,11 +82,15 @@ impl Schema {
 
     /// The `values` object clients see.
     pub fn values(&self, state: &State) -> Map<String, Value> {
-        let visible = |name: &str| self.keys.get(name).is_none_or(|key| key.scope != Scope::Private);
+        let visible = |name: &str, slot: &Slot| match (self.keys.get(name), slot) {
+            (Some(key), _) => key.scope != Scope::Private,
+            (None, Slot::Raw { private, .. }) => !private,
+            (None, Slot::Typed { .. }) => true,
+        };
         state
             .slots
             .iter()
-            .filter(|(name, _)| visible(name))
+            .filter(|(name, slot)| visible(name, slot))
             .map(|(name, slot)| (name.clone(), slot.to_json()))
             .collect()
     }

@@ -14,6 +14,7 @@ use crate::continued::{Conversations, append_items};
 use crate::encoded::{Encodings, Size, write_joined, write_json};
 use crate::merge;
 use crate::openai::decimal;
+use crate::responses::is_answer;
 use crate::thinking::{self, Thinking};
 
 /// The API demands a limit.
@@ -254,6 +255,10 @@ fn encode(message: &Message) -> Encoded {
         Body::Human => (Role::User, user_blocks(&message.content)),
         // Only the start of a conversation has a place for instructions; later ones are spoken by the user.
         Body::System => (Role::User, user_blocks(&message.content)),
+        // Items of the Responses API mean nothing here; what was said in them does.
+        Body::Ai(ai) if is_answer(message) => {
+            (Role::Assistant, assistant_blocks(&message.content.text().into(), ai))
+        }
         Body::Ai(ai) => (Role::Assistant, assistant_blocks(&message.content, ai)),
         Body::AiChunk(chunk) => (Role::Assistant, assistant_blocks(&message.content, &chunk.ai)),
         Body::Tool(result) => (Role::User, vec![tool_result(&message.content, result)]),

@@ -63,6 +63,11 @@ pub const ENTRY_KEYS: &[KeyDoc] = &[
         "`currency`, `input_per_million`, `output_per_million`, `input_cache_hit_per_million`.",
     ),
     key("send_reasoning", "by provider", "Whether the model is shown its earlier `reasoning_content`."),
+    key(
+        "use_responses_api",
+        "true for `openai` at its own address",
+        "Whether to speak OpenAI's Responses API instead of chat completions.",
+    ),
     key("max_tokens_key", "by model", "`max_tokens` or `max_completion_tokens`: the word the server knows."),
     key("top_p", "the provider's default", "Nucleus sampling."),
     key("top_k", "the provider's default", "Samples from that many tokens."),

@@ -11,6 +11,8 @@ pub enum Dialect {
     OpenAi,
     /// Messages.
     Anthropic,
+    /// OpenAI's successor of chat completions.
+    Responses,
     /// Google's `streamGenerateContent`.
     Gemini,
     /// Ollama's `/api/chat`.

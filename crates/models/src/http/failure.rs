@@ -89,7 +89,7 @@ impl Failure {
         if self.told_by_status { error.status(self.status) } else { error }
     }
 
-    fn error_kind(&self) -> ModelErrorKind {
+    pub(crate) fn error_kind(&self) -> ModelErrorKind {
         if self.is_overflow() {
             let (used, limit) = overflow_numbers(&self.message);
             return ModelErrorKind::ContextOverflow { limit, used };

@@ -18,8 +18,17 @@ pub(super) struct Position {
 
 pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
     let request: Request<'_> = serde_json::from_slice(body)?;
+    if request.messages.is_empty() && request.contents.is_empty() {
+        return Err(serde::de::Error::custom("a request without a conversation"));
+    }
     let mut results = 0;
-    for message in &request.messages {
+    for message in request.messages.iter().chain(&request.contents) {
+        match message.kind.as_ref() {
+            "function_call_output" => results += 1,
+            // Items stand apart, so that a text does not tell whether calls come with it; a question begins a task.
+            "message" if message.role == "user" => results = 0,
+            _ => {}
+        }
         let blocks = message.blocks();
         let count = |kind| u32::try_from(blocks.iter().filter(|b| b.is(kind)).count()).unwrap_or(u32::MAX);
         match message.role.as_ref() {
@@ -28,7 +37,9 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
             "model" if count("tool_use") == 0 => results = 0,
             // An assistant message without calls is an answer: what follows is another task.
             "assistant"
-                if message.tool_calls.as_ref().is_none_or(Vec::is_empty) && count("tool_use") == 0 =>
+                if message.kind.is_empty()
+                    && message.tool_calls.as_ref().is_none_or(Vec::is_empty)
+                    && count("tool_use") == 0 =>
             {
                 results = 0
             }
@@ -41,8 +52,12 @@ pub(super) fn of(body: &[u8]) -> serde_json::Result<Position> {
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    #[serde(borrow, alias = "contents")]
+    /// Responses calls them input.
+    #[serde(borrow, default, alias = "input")]
     messages: Vec<Message<'a>>,
+    /// Gemini's.
+    #[serde(borrow, default)]
+    contents: Vec<Message<'a>>,
     #[serde(default)]
     stream: Option<bool>,
     #[serde(default)]
@@ -57,8 +72,10 @@ struct StreamOptions {
 
 #[derive(Deserialize)]
 struct Message<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     role: Cow<'a, str>,
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]

@@ -117,6 +117,7 @@ pub(super) fn model_kind(name: &str) -> Kind {
         | "supports_reasoning_effort"
         | "supports_vision"
         | "send_reasoning"
+        | "use_responses_api"
         | "parallel_tool_calls" => Kind::Bool,
         "when_thinking_enabled"
         | "when_thinking_disabled"
@@ -134,8 +135,7 @@ pub(super) fn model_kind(name: &str) -> Kind {
 }
 
 /// Options that DeerFlow hands to LangChain's constructors and that change nothing for a native client.
-pub(crate) const DEERFLOW_MODEL_KEYS: &[&str] =
-    &["use_responses_api", "output_version", "streaming", "stream_usage", "verbose"];
+pub(crate) const DEERFLOW_MODEL_KEYS: &[&str] = &["output_version", "streaming", "stream_usage", "verbose"];
 
 const DEERFLOW_SANDBOX_KEYS: &[&str] = &[
     "image",

@@ -1,0 +1,22 @@
+//! The data directory: made when it is first needed, for its owner alone.
+//!
+//! Invariant: nothing in it is readable by other users, and a version control system passes it over.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+/// Makes the data directory and the places that users may fill.
+pub(crate) fn prepare(home: &Path) -> io::Result<()> {
+    create_private(&home.join("skills"))?;
+    let ignore = home.join(".gitignore");
+    if !ignore.exists() {
+        std::fs::write(ignore, "*\n")?;
+    }
+    Ok(())
+}
+
+pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
