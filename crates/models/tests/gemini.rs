@@ -85,10 +85,9 @@ async fn three_turns_of_signatures_go_back_byte_for_byte() {
 #[tokio::test]
 async fn what_others_signed_is_left_out_and_their_calls_are_excused() {
     let server = ModelServer::start().await;
-    let mut called = Ai::default();
     let mut call = ToolCall::new("toolu_1", "ls", Map::new());
     call.extra.insert("thoughtSignature".to_owned(), "not yours".into());
-    called.tool_calls = vec![call, ToolCall::new("toolu_2", "cat", Map::new())];
+    let called = Ai { tool_calls: vec![call, ToolCall::new("toolu_2", "cat", Map::new())], ..Ai::default() };
     let blocks = vec![
         Block::object(json!({"type": "thinking", "thinking": "hm", "signature": "EqQB"})),
         Block::object(json!({"type": "redacted_thinking", "data": "x"})),
@@ -140,8 +139,7 @@ async fn pictures_and_files_go_in_where_they_belong() {
         inline("audio/wav", "QQ=="),
         {"text": "{\"type\":\"mystery\",\"x\":1}"},
     ]);
-    let mut called = Ai::default();
-    called.tool_calls = vec![ToolCall::new("c1", "view", Map::new())];
+    let called = Ai { tool_calls: vec![ToolCall::new("c1", "view", Map::new())], ..Ai::default() };
     let seen = Message::tool(
         &ToolCallId::from("c1"),
         "",

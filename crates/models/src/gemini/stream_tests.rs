@@ -189,7 +189,7 @@ fn odd_shapes_are_survived() {
         json!({"candidates": [{"content": {}}]}),
         json!({"candidates": [{"content": {"parts": null}}]}),
     ] {
-        assert!(feed(&[odd.clone()]).2.is_none(), "{odd}");
+        assert!(feed(std::slice::from_ref(&odd)).2.is_none(), "{odd}");
     }
     assert!(feed(&[parts(json!([{"text": 7}]))]).2.is_some());
 }

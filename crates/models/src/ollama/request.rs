@@ -309,10 +309,8 @@ fn tool_calls(ai: &Ai) -> Vec<Value> {
     // What was wrong with these stands in the tool message that answers them.
     let invalid = ai.invalid_tool_calls.iter();
     let invalid = invalid.map(|c| (c.id.as_ref(), c.name.as_deref().unwrap_or_default(), Map::new()));
-    let call = |(position, (id, name, arguments)): (
-        usize,
-        (Option<&ToolCallId>, &str, Map<String, Value>),
-    )| {
+    type Said<'a> = (Option<&'a ToolCallId>, &'a str, Map<String, Value>);
+    let call = |(position, (id, name, arguments)): (usize, Said<'_>)| {
         let id = id.map_or_else(|| format!("call_{position}"), ToString::to_string);
         let name = if name.is_empty() { "unknown" } else { name };
         json!({"id": id, "type": "function", "function": {"index": position, "name": name, "arguments": arguments}})
