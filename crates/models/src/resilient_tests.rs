@@ -45,7 +45,11 @@ impl ChatModel for Fake {
 
     async fn stream(&self, _: ChatRequest, cancel: &CancellationToken) -> Result<ChatStream, ModelError> {
         self.asked.lock().unwrap().push(Instant::now());
-        let script = self.scripts.lock().unwrap().pop_front().expect("a script");
+        let mut script = self.scripts.lock().unwrap().pop_front().expect("a script");
+        // What fails at once fails before there is a stream.
+        if script.len() == 1 && script[0].is_err() {
+            script.remove(0)?;
+        }
         let cancel = cancel.clone();
         // What the script does not end hangs until it is cancelled, and then says what had come.
         let hangs = stream::once(async move {
@@ -220,7 +224,9 @@ async fn another_model_takes_over_and_the_first_ones_error_is_the_last_word() {
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_that_keeps_failing_rests_for_every_model_of_it() {
     let limits = Limits::new(LimitSettings { failure_threshold: 4, ..LimitSettings::default() });
-    let model = Fake::new("m", std::iter::repeat_with(|| fail(ModelErrorKind::Network)).take(4));
+    let broken = || vec![text("x"), Err(ModelError::new(ModelErrorKind::Network, "m", "boom"))];
+    let failures = [fail(ModelErrorKind::Network), broken(), broken(), fail(ModelErrorKind::Network)];
+    let model = Fake::new("m", failures);
     let first = resilient(&model, json!({}), &limits);
     let second = resilient(&model, json!({}), &limits);
     assert_eq!(ask(&first).await.1.unwrap_err().kind, ModelErrorKind::Network);
@@ -344,6 +350,47 @@ async fn rates_make_calls_wait_and_learn_from_usage() {
     for _ in 0..5 {
         assert!(ask(&metered).await.0.is_empty());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_request_costs_tokens_only_if_some_came() {
+    let limits = Limits::new(LimitSettings::default());
+    let more =
+        |model: &str| json!({"model": model, "tokens_per_minute": 600, "max_tokens": 590, "max_retries": 0});
+    for (model, script, waits) in [
+        ("refused", fail(ModelErrorKind::Overloaded), false),
+        ("broken", vec![text("x"), fail(ModelErrorKind::Interrupted).remove(0)], true),
+    ] {
+        let fake = Fake::new("m", [script, vec![done("ok")]]);
+        let metered = resilient(&fake, more(model), &limits);
+        assert!(ask(&metered).await.1.is_err());
+        let (told, answer) = ask(&metered).await;
+        assert!(answer.is_ok());
+        assert_eq!(told.iter().any(|told| told.contains("has used up its rate")), waits, "{model}: {told:?}");
+    }
+}
+
+/// Hangs whatever happens.
+struct Deaf(ModelProfile);
+
+#[async_trait]
+impl ChatModel for Deaf {
+    fn profile(&self) -> &ModelProfile {
+        &self.0
+    }
+
+    async fn stream(&self, _: ChatRequest, _: &CancellationToken) -> Result<ChatStream, ModelError> {
+        Ok(Box::pin(stream::pending()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_does_not_listen_is_left_as_well() {
+    let limits = Limits::new(LimitSettings::default());
+    let deaf = Arc::new(Deaf(Fake::new("m", []).profile.clone()));
+    let route = Route::new(deaf, &config(json!({"total_timeout": 5})), &limits);
+    let error = ask(&Resilient::new(route, [], &limits)).await.1.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Timeout(TimeoutPhase::Total));
 }
 
 #[tokio::test(start_paused = true)]

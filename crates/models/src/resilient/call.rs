@@ -21,6 +21,8 @@ use super::limits::{Limits, Reserved};
 
 /// A shorter wait is not worth a word.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
+/// For a stream to say, once it is cancelled, what had come.
+const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) type Item = Result<ChatChunk, ModelError>;
 
@@ -226,7 +228,8 @@ impl Call {
     async fn cut_short(&mut self) -> Item {
         if let Phase::Read(mut reading) = std::mem::replace(&mut self.phase, Phase::Over) {
             reading.cancel.cancel();
-            if let Some(Err(mut error)) = reading.stream.next().await {
+            let last = tokio::time::timeout(GRACE, reading.stream.next()).await;
+            if let Ok(Some(Err(mut error))) = last {
                 self.keep(error.take_partial());
             }
             reading.reserved.failed(reading.some_came);
