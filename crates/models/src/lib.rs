@@ -14,6 +14,7 @@ mod merge;
 mod openai;
 mod playback;
 pub mod reachability;
+mod repair;
 pub mod replay;
 mod scripted;
 pub mod sse;
@@ -28,6 +29,7 @@ pub use config::{
 pub use factory::build;
 pub use openai::OpenAi;
 pub use reachability::Reachability;
+pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
