@@ -18,13 +18,14 @@ mod repair;
 pub mod replay;
 mod scripted;
 pub mod sse;
+mod text_calls;
 mod thinking;
 mod tool_args;
 mod wire;
 
 pub use anthropic::Anthropic;
 pub use config::{
-    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing,
+    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing, Switch,
 };
 pub use factory::build;
 pub use openai::OpenAi;
@@ -33,4 +34,7 @@ pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
+#[doc(hidden)]
+pub use text_calls::scan as scan_text;
+pub use text_calls::{CallsInText, TextCalls, TextOptions};
 pub use tool_args::parse_tool_arguments;

@@ -1,0 +1,534 @@
+//! Tells text, reasoning and calls apart while they are being written.
+//!
+//! Invariant: what is no call and no reasoning comes out byte for byte, and is held back only while it may still
+//! become either.
+
+use memchr::memmem;
+
+use super::capture::{Capture, Ending, Verdict};
+use super::form::{self, Form};
+use super::harmony::{self, Header};
+use super::literal::{Match, matches};
+use super::markdown::Markdown;
+use super::offered::{Found, Offered};
+
+const THINK: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
+/// White space inside reasoning that is held back to drop it at the end.
+const MAX_BLANK: usize = 256;
+/// Words that announce an example rather than a call.
+const EXAMPLE_WORDS: [&str; 9] =
+    ["example", "e.g.", "for instance", "looks like", "look like", "such as", "format", "syntax", "schema"];
+
+/// What to look for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) calls: bool,
+    /// Calls without any mark. They are what a structured answer may look like.
+    pub(super) bare: bool,
+    pub(super) think: bool,
+    /// The template opens the reasoning: an answer begins inside it.
+    pub(super) opened: bool,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Piece {
+    Text(String),
+    Reasoning(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Scanner {
+    rules: Rules,
+    offered: Offered,
+    mode: Mode,
+    markdown: Markdown,
+    /// What has come and is not decided.
+    held: String,
+    /// Up to here nothing is looked for in `held`.
+    literal: usize,
+    gap: Gap,
+    blank: String,
+    /// gpt-oss writes its own marks around everything.
+    harmony: bool,
+    /// The answer ended a reasoning that it had not begun.
+    pub(super) unopened: bool,
+    pub(super) text: String,
+    /// The length of all that came.
+    taken: usize,
+    pub(super) reasoning: String,
+    pub(super) calls: Vec<Called>,
+}
+
+/// A call, and what it was written as.
+#[derive(Debug)]
+pub(super) struct Called {
+    pub(super) found: Vec<Found>,
+    pub(super) written: String,
+}
+
+#[derive(Debug)]
+enum Mode {
+    Plain,
+    /// Until one of these; `true`: the mark is dropped.
+    Reasoning(&'static [(&'static str, bool)]),
+    /// The same in the middle of an answer: kept back until it is sure to end.
+    Aside { open: usize, close: &'static str, searched: usize },
+    /// An answer that is expected to begin inside reasoning; with everything so far.
+    Presumed(String),
+    Capture(Capture),
+}
+
+/// What the white space that comes next would stand between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gap {
+    None,
+    Start,
+    Reasoning,
+    Call,
+}
+
+enum Opening {
+    No,
+    More,
+    /// The mark up to this length is dropped, and this follows.
+    Enter(usize, Mode),
+    Unopened(usize),
+    Text(usize),
+}
+
+impl Scanner {
+    pub(super) fn new(rules: Rules, offered: Offered) -> Self {
+        let calls = rules.calls && !offered.is_empty();
+        let mode = if rules.think && rules.opened { Mode::Presumed(String::new()) } else { Mode::Plain };
+        Self {
+            rules: Rules { calls, bare: rules.bare && calls, ..rules },
+            offered,
+            mode,
+            markdown: Markdown::new(),
+            held: String::new(),
+            literal: 0,
+            gap: Gap::Start,
+            blank: String::new(),
+            harmony: false,
+            unopened: false,
+            text: String::new(),
+            taken: 0,
+            reasoning: String::new(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// Whether all that came is text.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.text.len() == self.taken
+    }
+
+    pub(super) fn push(&mut self, text: String, out: &mut Vec<Piece>) {
+        self.taken += text.len();
+        if self.held.is_empty() && matches!(self.mode, Mode::Plain) {
+            self.held = text;
+        } else {
+            self.held.push_str(&text);
+        }
+        self.advance(None, out);
+    }
+
+    pub(super) fn finish(&mut self, ending: Ending, out: &mut Vec<Piece>) {
+        self.advance(Some(ending), out);
+        let blank = std::mem::take(&mut self.blank);
+        if self.gap == Gap::Start && !blank.is_empty() {
+            self.gap = Gap::None;
+            self.emit(blank, out);
+        }
+    }
+
+    /// The provider itself told a call: nothing is looked for any more.
+    pub(super) fn give_up_calls(&mut self) {
+        (self.rules.calls, self.rules.bare) = (false, false);
+        if matches!(self.mode, Mode::Capture(_)) {
+            self.mode = Mode::Plain;
+            self.literal = self.held.len();
+        }
+    }
+
+    fn advance(&mut self, ending: Option<Ending>, out: &mut Vec<Piece>) {
+        loop {
+            let mode = std::mem::replace(&mut self.mode, Mode::Plain);
+            let again = match mode {
+                Mode::Plain => self.plain(ending, out),
+                Mode::Reasoning(closers) => self.reason(closers, ending, out),
+                Mode::Aside { open, close, searched } => self.aside((open, close, searched), ending, out),
+                Mode::Presumed(whole) => self.presume(whole, ending, out),
+                Mode::Capture(capture) => self.capture(capture, ending),
+            };
+            if !again {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether there is more to do, as all modes do.
+    fn plain(&mut self, ending: Option<Ending>, out: &mut Vec<Piece>) -> bool {
+        let mut at = 0;
+        while let Some(&byte) = self.held.as_bytes().get(at) {
+            if matches!(byte, b'<' | b'[' | b'{' | b'`') && at >= self.literal {
+                match self.opening(at, byte, ending.is_some()) {
+                    Opening::No => {}
+                    Opening::More => {
+                        self.say(at, out);
+                        return false;
+                    }
+                    Opening::Enter(length, mode) => {
+                        self.say(at, out);
+                        self.held.drain(..length);
+                        self.mode = mode;
+                        return true;
+                    }
+                    Opening::Text(length) => {
+                        self.say(at, out);
+                        self.held.drain(..length);
+                        self.harmony = true;
+                        (self.gap, at) = (Gap::Reasoning, 0);
+                        continue;
+                    }
+                    Opening::Unopened(length) => {
+                        self.say(at, out);
+                        self.held.drain(..length);
+                        self.unopened = true;
+                        self.reclassify(out);
+                        at = 0;
+                        continue;
+                    }
+                }
+            }
+            self.markdown.feed(byte);
+            at += 1;
+        }
+        self.say(at, out);
+        false
+    }
+
+    /// What begins at `at`.
+    fn opening(&mut self, at: usize, byte: u8, last: bool) -> Opening {
+        let prose = self.markdown.is_prose(byte);
+        let rest = self.held.get(at..).unwrap_or_default();
+        if byte == b'<' && (prose || self.harmony) {
+            match self.harmony(rest, last) {
+                Opening::No => {}
+                other => return other,
+            }
+        }
+        if !prose {
+            return Opening::No;
+        }
+        let before = self.held.get(..at).unwrap_or_default();
+        let previous = before.chars().next_back().or_else(|| self.text.chars().next_back());
+        if previous.is_some_and(|c| matches!(c, '"' | '\'' | '“' | '‘' | '«' | '「')) {
+            return Opening::No;
+        }
+        let is_start = self.gap != Gap::None && before.trim().is_empty();
+        let line_start = self.markdown.is_line_start();
+        let mut found = Opening::No;
+        if byte == b'<' && self.rules.think {
+            found = self.thought(rest, is_start, line_start, previous == Some('\n'), last);
+        }
+        if self.rules.calls && matches!(byte, b'<' | b'[') && !matches!(found, Opening::Enter(..)) {
+            match form::opened(rest, last) {
+                (Match::Yes, Some((form, skip))) => {
+                    return Opening::Enter(0, Mode::Capture(Capture::new(form, skip)));
+                }
+                (Match::Maybe, _) => found = Opening::More,
+                _ => {}
+            }
+        }
+        if !self.rules.bare || !line_start || !matches!(found, Opening::No) || byte == b'<' {
+            return found;
+        }
+        match byte {
+            _ if self.announces_example(before) => Opening::No,
+            b'`' => fence(rest, last),
+            _ => Opening::Enter(0, Mode::Capture(Capture::new(Form::Bare(None), 0))),
+        }
+    }
+
+    fn harmony(&self, rest: &str, last: bool) -> Opening {
+        match harmony::header(rest, last) {
+            Header::No => {}
+            Header::More => return Opening::More,
+            Header::Analysis(length) if self.rules.think => {
+                return Opening::Enter(length, Mode::Reasoning(harmony::ENDS));
+            }
+            Header::Call(name, length) if self.rules.calls && self.offered.find(&name).is_some() => {
+                return Opening::Enter(0, Mode::Capture(Capture::new(Form::Harmony(name), length)));
+            }
+            Header::Said(length) => return Opening::Text(length),
+            Header::Analysis(_) | Header::Call(..) => return Opening::No,
+        }
+        if !self.harmony {
+            return Opening::No;
+        }
+        let mut found = Opening::No;
+        for (mark, _) in harmony::ENDS {
+            match matches(rest, mark, last) {
+                Match::Yes => return Opening::Text(mark.len()),
+                Match::Maybe => found = Opening::More,
+                Match::No => {}
+            }
+        }
+        found
+    }
+
+    fn thought(&self, rest: &str, is_start: bool, line_start: bool, after_break: bool, last: bool) -> Opening {
+        let mut found = Opening::No;
+        for (open, close) in THINK {
+            match matches(rest, open, last) {
+                Match::Yes if is_start => {
+                    let end = if close == "</think>" { &THINK_END } else { &THINKING_END };
+                    return Opening::Enter(open.len(), Mode::Reasoning(end));
+                }
+                Match::Yes if line_start => {
+                    return Opening::Enter(0, Mode::Aside { open: open.len(), close, searched: open.len() });
+                }
+                Match::Maybe if is_start || line_start => found = Opening::More,
+                _ => {}
+            }
+            let first = self.reasoning.is_empty() && self.calls.is_empty() && !self.harmony && !self.unopened;
+            match matches(rest, close, last) {
+                Match::Yes if first => {
+                    let after = rest.get(close.len()..).unwrap_or_default();
+                    match after.chars().next() {
+                        _ if after_break || is_start => return Opening::Unopened(close.len()),
+                        Some('\n' | '\r') => return Opening::Unopened(close.len()),
+                        None if last => return Opening::Unopened(close.len()),
+                        None => return Opening::More,
+                        Some(_) => {}
+                    }
+                }
+                Match::Maybe if first => found = Opening::More,
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether the last words before an unmarked call say that it is only shown.
+    fn announces_example(&self, before: &str) -> bool {
+        let said = format!("{}{before}", tail(&self.text, 200)).to_lowercase();
+        let paragraph = said.trim_end();
+        let paragraph = paragraph.rsplit("\n\n").next().unwrap_or(paragraph);
+        EXAMPLE_WORDS.iter().any(|word| paragraph.contains(word))
+    }
+
+    /// All text so far was reasoning.
+    fn reclassify(&mut self, out: &mut Vec<Piece>) {
+        let said = std::mem::take(&mut self.text);
+        self.reasoning = said.trim().to_owned();
+        // What was not passed on yet can still be called by its name.
+        let pieces = std::mem::take(out);
+        out.extend(pieces.into_iter().map(|piece| match piece {
+            Piece::Text(text) | Piece::Reasoning(text) => Piece::Reasoning(text),
+        }));
+        (self.gap, self.markdown) = (Gap::Reasoning, Markdown::new());
+    }
+
+    fn reason(
+        &mut self,
+        closers: &'static [(&'static str, bool)],
+        ending: Option<Ending>,
+        out: &mut Vec<Piece>,
+    ) -> bool {
+        let bytes = self.held.as_bytes();
+        let found = closers.iter().filter_map(|closer| {
+            memmem::find(bytes, closer.0.as_bytes()).map(|at| (at, *closer))
+        });
+        if let Some((at, (mark, dropped))) = found.min_by_key(|(at, _)| *at) {
+            let thought = self.held.get(..at).unwrap_or_default().trim_end().to_owned();
+            self.think(&thought, out);
+            self.held.drain(..at + if dropped { mark.len() } else { 0 });
+            self.harmony |= closers.len() > 1;
+            (self.gap, self.markdown) = (Gap::Reasoning, Markdown::new());
+            return true;
+        }
+        let open = closers.iter().map(|(mark, _)| partial(&self.held, mark)).max().unwrap_or_default();
+        let mut length = if ending.is_some() { self.held.len() } else { self.held.len() - open };
+        let said = self.held.get(..length).unwrap_or_default();
+        let trimmed = said.trim_end().len();
+        if ending.is_some() || length - trimmed <= MAX_BLANK {
+            length = trimmed;
+        }
+        let thought = self.held.get(..length).unwrap_or_default().to_owned();
+        self.think(&thought, out);
+        self.held.drain(..length);
+        if ending.is_some() {
+            self.held.clear();
+            self.gap = Gap::Reasoning;
+        } else {
+            self.mode = Mode::Reasoning(closers);
+        }
+        false
+    }
+
+    fn think(&mut self, thought: &str, out: &mut Vec<Piece>) {
+        let thought = if self.reasoning.is_empty() { thought.trim_start() } else { thought };
+        if !thought.is_empty() {
+            self.reasoning.push_str(thought);
+            out.push(Piece::Reasoning(thought.to_owned()));
+        }
+    }
+
+    fn aside(
+        &mut self,
+        (open, close, searched): (usize, &'static str, usize),
+        ending: Option<Ending>,
+        out: &mut Vec<Piece>,
+    ) -> bool {
+        let tail = self.held.as_bytes().get(searched..).unwrap_or_default();
+        match memmem::find(tail, close.as_bytes()) {
+            Some(found) => {
+                let end = searched + found;
+                let thought = self.held.get(open..end).unwrap_or_default().trim().to_owned();
+                let thought = if self.reasoning.is_empty() { thought } else { format!("\n\n{thought}") };
+                self.think(&thought, out);
+                self.held.drain(..end + close.len());
+                self.gap = Gap::Call;
+                true
+            }
+            None if ending.is_some() => {
+                // Never closed: it was about the tag, not one.
+                self.literal = open;
+                true
+            }
+            None => {
+                let searched = self.held.len().saturating_sub(close.len()).max(open);
+                self.mode = Mode::Aside { open, close, searched };
+                false
+            }
+        }
+    }
+
+    fn presume(&mut self, mut whole: String, ending: Option<Ending>, out: &mut Vec<Piece>) -> bool {
+        let rest = self.held.trim_start();
+        if whole.is_empty() {
+            let opened = THINK.map(|(open, _)| matches(rest, open, ending.is_some()));
+            if opened.contains(&Match::Yes) {
+                return true;
+            }
+            if opened.contains(&Match::Maybe) {
+                self.mode = Mode::Presumed(whole);
+                return false;
+            }
+        }
+        let before = self.held.clone();
+        if self.reason(&THINK_END, ending, out) {
+            self.unopened = true;
+            return true;
+        }
+        if ending.is_some() {
+            // It had no reasoning after all.
+            whole.push_str(&before);
+            self.reasoning.clear();
+            (self.gap, self.held) = (Gap::Start, whole);
+            return true;
+        }
+        let said = before.len() - self.held.len();
+        whole.push_str(before.get(..said).unwrap_or_default());
+        self.mode = Mode::Presumed(whole);
+        false
+    }
+
+    fn capture(&mut self, mut capture: Capture, ending: Option<Ending>) -> bool {
+        match capture.feed(&self.held, ending, &self.offered) {
+            Verdict::More => {
+                self.mode = Mode::Capture(capture);
+                false
+            }
+            Verdict::Text(until) => {
+                self.literal = until.max(1);
+                true
+            }
+            Verdict::Calls(found, end) => {
+                let written = self.held.drain(..end.min(self.held.len())).collect();
+                self.calls.push(Called { found, written });
+                (self.gap, self.markdown) = (Gap::Call, Markdown::new());
+                true
+            }
+        }
+    }
+
+    /// Passes on the held text up to `at`.
+    fn say(&mut self, at: usize, out: &mut Vec<Piece>) {
+        if at == 0 {
+            return;
+        }
+        self.literal = self.literal.saturating_sub(at);
+        let text = if at == self.held.len() {
+            std::mem::take(&mut self.held)
+        } else {
+            self.held.drain(..at).collect()
+        };
+        if self.gap == Gap::None {
+            return self.emit(text, out);
+        }
+        let said = text.trim_start();
+        let blank = text.len() - said.len();
+        self.blank.push_str(text.get(..blank).unwrap_or_default());
+        if said.is_empty() {
+            return;
+        }
+        let blank = std::mem::take(&mut self.blank);
+        let text = if self.gap == Gap::Reasoning { said.to_owned() } else { blank + said };
+        self.gap = Gap::None;
+        self.emit(text, out);
+    }
+
+    fn emit(&mut self, text: String, out: &mut Vec<Piece>) {
+        self.text.push_str(&text);
+        out.push(Piece::Text(text));
+    }
+}
+
+static THINK_END: [(&str, bool); 1] = [("</think>", true)];
+static THINKING_END: [(&str, bool); 1] = [("</thinking>", true)];
+
+/// How many bytes at the end of `text` may become `mark`.
+fn partial(text: &str, mark: &str) -> usize {
+    let longest = mark.len().min(text.len() + 1).saturating_sub(1);
+    (1..=longest).rev().find(|length| {
+        mark.get(..*length).is_some_and(|start| text.ends_with(start))
+    }).unwrap_or_default()
+}
+
+/// The last bytes of `text`, as far as characters allow.
+fn tail(text: &str, bytes: usize) -> &str {
+    let mut from = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.get(from..).unwrap_or_default()
+}
+
+/// A fence that may hold a call: of JSON, and nothing before the first bracket.
+fn fence(rest: &str, last: bool) -> Opening {
+    let body = rest.trim_start_matches('`');
+    let ticks = rest.len() - body.len();
+    let open = if last { Opening::No } else { Opening::More };
+    if ticks < 3 || ticks > 8 {
+        return if body.is_empty() && ticks < 3 { open } else { Opening::No };
+    }
+    let Some((info, inside)) = body.split_once('\n') else {
+        let info = body.trim_end_matches([' ', '\r']);
+        let may_be = ["json", "tool_call", "tool_calls", "tool_code"].iter().any(|word| word.starts_with(info));
+        return if may_be && body.len() < 24 { open } else { Opening::No };
+    };
+    if !matches!(info.trim(), "" | "json" | "tool_call" | "tool_calls" | "tool_code") {
+        return Opening::No;
+    }
+    match inside.trim_start().bytes().next() {
+        None if inside.len() < 64 => open,
+        Some(b'{' | b'[') => {
+            let at = rest.len() - inside.trim_start().len();
+            Opening::Enter(0, Mode::Capture(Capture::new(Form::Bare(Some(ticks)), at)))
+        }
+        _ => Opening::No,
+    }
+}
