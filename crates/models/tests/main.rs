@@ -17,4 +17,6 @@ mod fuzz;
 mod local;
 mod openai;
 mod recording;
+mod repair;
 mod support;
+mod text_calls;

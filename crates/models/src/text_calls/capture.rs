@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::coerce::coerce;
 use super::form::{Form, Lead, Payload};
 use super::nesting::{Nesting, Reached};
-use super::offered::{Found, Offered, name_in_fragment};
+use super::offered::{Found, Offered, has_required, name_in_fragment};
 use super::params::{Params, Reading};
 use super::python;
 use crate::repair::{Closing, repair_with};
@@ -84,6 +84,7 @@ impl Capture {
         }
         match self.form.lead(rest, self.found.is_empty(), ending.is_some(), offered) {
             Lead::More => Some(Verdict::More),
+            Lead::None if self.is_bare() => Some(Verdict::Text(self.at)),
             Lead::None => Some(self.close()),
             Lead::Mark(length, is_last) => {
                 self.at += length;
@@ -237,30 +238,32 @@ impl Capture {
             Some(spec) => spec,
             None => return Some(Verdict::Text(from)),
         };
+        let args = typed(spec, &params);
         let is_whole = match (reading, ending) {
             (Reading::More, None) => {
                 self.state = State::Params { name, from, params };
                 return Some(Verdict::More);
             }
             (Reading::Bad, _) if params.done.is_empty() => return Some(Verdict::Text(from)),
+            (Reading::Bad, _) => {
+                self.at = params.at();
+                false
+            }
             (Reading::End(end), _) => {
                 self.at = end;
                 true
             }
-            // The model stopped between two parameters, or wrote the end differently.
-            (Reading::Bad, _) | (Reading::More, Some(Ending::Stop)) if params.is_between() => {
-                self.at = params.at();
-                true
-            }
-            (Reading::Bad | Reading::More, _) => {
+            (Reading::More, Some(ending)) => {
                 self.at = text.len();
-                false
+                // GLM's last tag ends the answer, and some servers keep such a tag to themselves.
+                let nothing_open = params.is_between() && text.get(params.at()..).is_some_and(str::is_empty);
+                params.ends_answer() && ending == Ending::Stop && nothing_open && has_required(spec, &args)
             }
         };
         self.found.push(if is_whole {
-            Found::Call { name: spec.name.clone(), args: typed(spec, &params), repaired: false }
+            Found::Call { name: spec.name.clone(), args, repaired: false }
         } else {
-            let args = text.get(from..).unwrap_or_default().to_owned();
+            let args = text.get(from..self.at).unwrap_or_default().to_owned();
             Found::Broken { name: spec.name.clone(), args, error: BROKE_OFF.to_owned() }
         });
         self.end = self.at;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: whether a text opens a call is decided by its first few hundred bytes.
 
-use super::literal::{Match, matches};
+use super::literal::{Match, first, matches};
 use super::offered::Offered;
 use super::params::{self, Tags};
 
@@ -118,22 +118,24 @@ impl Form {
         }
     }
 
-    /// Reads on at `rest`; `first`: no call was found yet.
-    pub(super) fn lead(&self, rest: &str, first: bool, last: bool, offered: &Offered) -> Lead {
+    /// Reads on at `rest`; `is_first`: no call was found yet.
+    pub(super) fn lead(&self, rest: &str, is_first: bool, last: bool, offered: &Offered) -> Lead {
         let body = rest.trim_start();
         let skipped = rest.len() - body.len();
-        let lead = if body.is_empty() { Lead::More } else { self.lead_at(body, first, offered) };
+        // Only so much is looked at, so that it does not matter how much is there.
+        let seen = first(body, MAX_HEADER);
+        let lead = if body.is_empty() { Lead::More } else { self.lead_at(seen, is_first, offered) };
         match lead {
             Lead::Call(name, payload, at) => Lead::Call(name, payload, at + skipped),
             Lead::Mark(at, is_last) => Lead::Mark(at + skipped, is_last),
             // The answer ends with half a mark behind a call: nobody needs to see that.
-            Lead::More if last && !first => Lead::Mark(rest.len(), true),
+            Lead::More if last && !is_first && !matches!(self, Self::Bare(_)) => Lead::Mark(rest.len(), true),
             Lead::More if last || body.len() > MAX_HEADER => Lead::None,
             other => other,
         }
     }
 
-    fn lead_at(&self, body: &str, first: bool, offered: &Offered) -> Lead {
+    fn lead_at(&self, body: &str, is_first: bool, offered: &Offered) -> Lead {
         let mut maybe = false;
         for (mark, is_last) in self.marks() {
             match matches(body, mark, false) {
@@ -142,7 +144,7 @@ impl Form {
                 Match::No => {}
             }
         }
-        if !first && body.starts_with(['}', ']']) && !matches!(self, Self::Bare(_) | Self::Mistral) {
+        if !is_first && body.starts_with(['}', ']']) && !matches!(self, Self::Bare(_) | Self::Mistral) {
             // One bracket too many is a common slip.
             return Lead::Mark(1, false);
         }
@@ -162,8 +164,8 @@ impl Form {
             }
             Self::Kimi => after(body, "<|tool_call_begin|>", |tail| kimi(body, tail, offered)),
             Self::DeepSeek => after(body, "<｜tool▁call▁begin｜>", |tail| deepseek(body, tail, offered)),
-            Self::Mistral if first => mistral(body, offered),
-            Self::Harmony(name) if first && body.starts_with('{') => {
+            Self::Mistral if is_first => mistral(body, offered),
+            Self::Harmony(name) if is_first && body.starts_with('{') => {
                 Lead::Call(Some(name.clone()), Payload::Json, 0)
             }
             Self::Mistral | Self::Harmony(_) => Lead::None,

@@ -19,3 +19,12 @@ pub(super) fn matches(text: &str, literal: &str, last: bool) -> Match {
         Match::No
     }
 }
+
+/// The first `bytes` of `text`, or as many as whole characters take.
+pub(super) fn first(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}

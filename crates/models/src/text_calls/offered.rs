@@ -63,11 +63,12 @@ impl Offered {
 
     /// A call whose name stood apart from its arguments.
     pub(super) fn named(&self, name: &str, args: &str, cut: bool) -> Option<Found> {
-        let name = self.find(name)?.name.clone();
-        Some(match read_tool_arguments(args, cut) {
-            Ok((args, repaired)) => Found::Call { name, args, repaired },
-            Err(error) => Found::Broken { name, args: args.to_owned(), error },
-        })
+        let spec = self.find(name)?;
+        let found = match read_tool_arguments(args, cut) {
+            Ok((args, repaired)) => Found::Call { name: spec.name.clone(), args, repaired },
+            Err(error) => Found::Broken { name: spec.name.clone(), args: args.to_owned(), error },
+        };
+        Some(found.checked(spec))
     }
 
     /// The calls that a JSON value describes: one, a list of them, or OpenAI's envelope. `strict` takes nothing that
@@ -114,8 +115,10 @@ impl Offered {
                 Err(error) => Found::Broken { name, args: text.clone(), error },
             },
             Some(Value::Null) => Found::Call { name, args: Map::new(), repaired },
-            None if !strict => Found::Call { name, args: Map::new(), repaired },
-            None => return None,
+            None if strict => return None,
+            None if !repaired => Found::Call { name, args: Map::new(), repaired },
+            // What was missing may have been the arguments.
+            None => Found::Broken { name, args: String::new(), error: "the call has no arguments".to_owned() },
             Some(other) => Found::Broken {
                 name,
                 args: other.to_string(),
@@ -130,7 +133,20 @@ impl Offered {
             let fits = matches!(&found, Found::Call { args, .. } if fits(spec, args));
             return (plain && fits).then_some(found);
         }
-        Some(found)
+        Some(found.checked(spec))
+    }
+}
+
+impl Found {
+    /// A call that had to be mended and lacks what the tool requires was not finished.
+    fn checked(self, spec: &ToolSpec) -> Self {
+        match self {
+            Self::Call { name, args, repaired: true } if !has_required(spec, &args) => {
+                let error = "the call is incomplete: arguments that the tool requires are missing".to_owned();
+                Self::Broken { name, args: Value::Object(args).to_string(), error }
+            }
+            other => other,
+        }
     }
 }
 
@@ -146,15 +162,17 @@ fn name_in(call: &Map<String, Value>) -> Option<&str> {
 /// Whether the arguments have every key the tool requires and none that it does not know.
 pub(super) fn fits(spec: &ToolSpec, args: &Map<String, Value>) -> bool {
     let schema = &spec.input_schema;
-    let required = schema.get("required").and_then(Value::as_array);
-    let has_required =
-        required.into_iter().flatten().filter_map(Value::as_str).all(|key| args.contains_key(key));
     let open = matches!(schema.get("additionalProperties"), Some(Value::Bool(true) | Value::Object(_)));
     let known = match schema.get("properties").and_then(Value::as_object) {
         Some(properties) if !open => args.keys().all(|key| properties.contains_key(key)),
         _ => true,
     };
-    has_required && known
+    known && has_required(spec, args)
+}
+
+pub(super) fn has_required(spec: &ToolSpec, args: &Map<String, Value>) -> bool {
+    let required = spec.input_schema.get("required").and_then(Value::as_array);
+    required.into_iter().flatten().filter_map(Value::as_str).all(|key| args.contains_key(key))
 }
 
 /// What is the likely tool of a call in JSON that cannot be read.

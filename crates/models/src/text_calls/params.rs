@@ -99,6 +99,11 @@ impl Params {
         self.open.is_none()
     }
 
+    /// Whether the tag that ends the parameters is also the last of the call.
+    pub(super) fn ends_answer(&self) -> bool {
+        *self.tags == PAIRS
+    }
+
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -133,11 +138,17 @@ impl Params {
             Match::No => return Some(Reading::Bad),
         }
         let after = body.get(self.tags.open.len()..).unwrap_or_default();
-        let incomplete = |seen: &str| Some(if seen.len() > MAX_TAG { Reading::Bad } else { Reading::More });
-        let Some((key, tail)) = after.split_once(self.tags.key_end) else { return incomplete(after) };
-        let Some(length) = tail.find(self.tags.value) else { return incomplete(tail) };
+        let incomplete = |seen: &str, end: &str| {
+            Some(if seen.len() >= MAX_TAG + end.len() { Reading::Bad } else { Reading::More })
+        };
+        let (key_end, value) = (self.tags.key_end, self.tags.value);
+        let Some((key, tail)) = after.split_once(key_end) else { return incomplete(after, key_end) };
+        if key.len() >= MAX_TAG {
+            return Some(Reading::Bad);
+        }
+        let Some(length) = tail.find(value) else { return incomplete(tail, value) };
         let attributes = tail.get(..length).unwrap_or_default();
-        if key.len() > MAX_TAG || attributes.len() > MAX_TAG {
+        if attributes.len() >= MAX_TAG {
             return Some(Reading::Bad);
         }
         let from = at + self.tags.open.len() + key.len() + self.tags.key_end.len();

@@ -8,11 +8,13 @@ use memchr::memmem;
 use super::capture::{Capture, Ending, Verdict};
 use super::form::{self, Form};
 use super::harmony::{self, Header};
-use super::literal::{Match, matches};
+use super::literal::{Match, first, matches};
 use super::markdown::Markdown;
 use super::offered::{Found, Offered};
 
 const THINK: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
+const FENCES: [&str; 4] = ["json", "tool_call", "tool_calls", "tool_code"];
+const MAX_FENCE: usize = 96;
 /// White space inside reasoning that is held back to drop it at the end.
 const MAX_BLANK: usize = 256;
 /// Words that announce an example rather than a call.
@@ -449,6 +451,7 @@ impl Scanner {
             Verdict::Calls(found, end) => {
                 let written = self.held.drain(..end.min(self.held.len())).collect();
                 self.calls.push(Called { found, written });
+                self.blank.clear();
                 (self.gap, self.markdown) = (Gap::Call, Markdown::new());
                 true
             }
@@ -509,26 +512,28 @@ fn tail(text: &str, bytes: usize) -> &str {
 
 /// A fence that may hold a call: of JSON, and nothing before the first bracket.
 fn fence(rest: &str, last: bool) -> Opening {
-    let body = rest.trim_start_matches('`');
-    let ticks = rest.len() - body.len();
-    let open = if last { Opening::No } else { Opening::More };
-    if ticks < 3 || ticks > 8 {
-        return if body.is_empty() && ticks < 3 { open } else { Opening::No };
+    // Only so much is looked at, so that it does not matter how much is there.
+    let seen = first(rest, MAX_FENCE);
+    let open = if last || rest.len() > MAX_FENCE { Opening::No } else { Opening::More };
+    let body = seen.trim_start_matches('`');
+    let ticks = seen.len() - body.len();
+    if ticks < 3 {
+        return if body.is_empty() { open } else { Opening::No };
     }
     let Some((info, inside)) = body.split_once('\n') else {
         let info = body.trim_end_matches([' ', '\r']);
-        let may_be = ["json", "tool_call", "tool_calls", "tool_code"].iter().any(|word| word.starts_with(info));
-        return if may_be && body.len() < 24 { open } else { Opening::No };
+        let may_be = FENCES.iter().any(|word| word.starts_with(info));
+        return if may_be { open } else { Opening::No };
     };
-    if !matches!(info.trim(), "" | "json" | "tool_call" | "tool_calls" | "tool_code") {
+    if !info.trim().is_empty() && !FENCES.contains(&info.trim()) {
         return Opening::No;
     }
     match inside.trim_start().bytes().next() {
-        None if inside.len() < 64 => open,
+        None => open,
         Some(b'{' | b'[') => {
-            let at = rest.len() - inside.trim_start().len();
+            let at = seen.len() - inside.trim_start().len();
             Opening::Enter(0, Mode::Capture(Capture::new(Form::Bare(Some(ticks)), at)))
         }
-        _ => Opening::No,
+        Some(_) => Opening::No,
     }
 }
