@@ -8,6 +8,7 @@ mod capture;
 mod coerce;
 mod form;
 mod harmony;
+mod held;
 mod literal;
 mod markdown;
 mod nesting;

@@ -5,7 +5,7 @@ use std::path::Path;
 use hart_models::{CallsInText, SseDecoder, TextOptions, parse_tool_arguments, repair, scan_text};
 use serde_json::Value;
 
-use crate::text_calls::{WORDS, tools};
+use crate::text_calls::{WORDS, letters, tools};
 
 const ITERATIONS: u32 = 3000;
 
@@ -84,7 +84,6 @@ fn calls_in_text_do_not_depend_on_how_it_is_cut() {
     for (seed, name) in [(4, "text_calls"), (5, "prose")] {
         hart_testkit::fuzz::run(&corpus(name), ITERATIONS, seed, &words, |bytes| {
             let text = String::from_utf8_lossy(bytes);
-            let letters = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]);
             let outcome = |message: hart_types::Message| {
                 let ai = message.as_ai().unwrap();
                 let calls: Vec<_> = ai.tool_calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
@@ -94,7 +93,7 @@ fn calls_in_text_do_not_depend_on_how_it_is_cut() {
             };
             for cut in [false, true] {
                 let whole = outcome(scan_text(&tools(), [&*text], options, cut).1);
-                assert_eq!(outcome(scan_text(&tools(), letters.clone(), options, cut).1), whole);
+                assert_eq!(outcome(scan_text(&tools(), letters(&text), options, cut).1), whole);
             }
         });
     }

@@ -1,5 +1,7 @@
 //! Calls and reasoning written as text: every form, cut everywhere, and prose that must not be mistaken for either.
 
+mod table;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use hart_testkit::{ModelServer, Turn};
 use hart_types::{BlockView, Content, Message};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use table::table;
 
 use crate::support::{ask, config, http, human, thinking, try_ask};
 
@@ -49,8 +53,8 @@ fn form(name: &str) -> String {
     fs::read_to_string(corpus("text_calls").join(format!("{name}.txt"))).unwrap()
 }
 
-fn letters(text: &str) -> Vec<&str> {
-    text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect()
+pub(crate) fn letters(text: &str) -> Vec<&str> {
+    text.char_indices().filter_map(|(at, c)| text.get(at..at + c.len_utf8())).collect()
 }
 
 fn reasoning(message: &Message) -> String {
@@ -81,129 +85,6 @@ fn scanned(chunks: &[&str], cut: bool) -> Message {
     message
 }
 
-#[derive(Default)]
-struct Meant {
-    text: &'static str,
-    reasoning: &'static str,
-    calls: Vec<(&'static str, Value)>,
-    invalid: Vec<&'static str>,
-}
-
-impl Meant {
-    fn summary(&self) -> Value {
-        let calls: Vec<_> = self.calls.iter().map(|(name, args)| json!([name, args])).collect();
-        json!({"text": self.text, "reasoning": self.reasoning, "calls": calls, "invalid": self.invalid})
-    }
-}
-
-fn calls<const N: usize>(text: &'static str, calls: [(&'static str, Value); N]) -> Meant {
-    Meant { text, calls: calls.into(), ..Meant::default() }
-}
-
-fn thought(reasoning: &'static str, text: &'static str) -> Meant {
-    Meant { text, reasoning, ..Meant::default() }
-}
-
-fn table() -> Vec<(&'static str, Meant)> {
-    let paris = || ("get_weather", json!({"city": "Paris"}));
-    let root = || ("ls", json!({"path": "/"}));
-    let tmp = || ("ls", json!({"path": "/tmp"}));
-    let called = |reasoning, call| Meant { reasoning, ..calls("", [call]) };
-    vec![
-        ("bare_json", calls("", [paris()])),
-        ("bare_json_after_prose", calls("Let me look that up.\n\n", [paris()])),
-        ("bare_json_parameters", calls("", [("get_weather", json!({"city": "Paris", "days": 3}))])),
-        ("bare_json_list", calls("", [paris(), tmp()])),
-        ("bare_json_lines", calls("", [paris(), tmp()])),
-        ("bare_json_string_arguments", calls("", [("ls", json!({"path": "/a"}))])),
-        ("bare_json_forgotten_brace", calls("", [paris()])),
-        ("fenced_json", calls("", [paris()])),
-        ("fenced_after_prose", calls("I will check the weather now.\n\n", [paris()])),
-        ("fenced_tool_call", calls("", [paris()])),
-        ("hermes", calls("", [paris()])),
-        ("hermes_between_text", calls("Checking both.\n\nDone.", [paris(), root()])),
-        ("hermes_no_end", calls("Sure.\n", [paris()])),
-        ("hermes_forgotten_brace", calls("", [paris()])),
-        ("hermes_extra_brace", calls("", [paris()])),
-        ("hermes_python_literals", calls("", [("get_weather", json!({"city": "Paris", "metric": true}))])),
-        (
-            "hermes_markup_in_string",
-            calls("", [("write_file", json!({"path": "a.html", "content": "<b>}</tool_call>{</b>"}))]),
-        ),
-        ("hermes_broken", Meant { text: " What now?", invalid: vec!["ls"], ..Meant::default() }),
-        ("hermes_function_envelope", calls("", [root()])),
-        (
-            "qwen_coder",
-            calls("I'll write it.\n", [(
-                "write_file",
-                json!({"path": "src/a.rs", "content": "fn main() {\n    println!(\"<x>\");\n}\n"}),
-            )]),
-        ),
-        (
-            "qwen_coder_types",
-            calls("", [(
-                "search",
-                json!({"queries": ["a", "b"], "opts": {"deep": true}, "limit": 5, "exact": false}),
-            )]),
-        ),
-        (
-            "qwen_coder_about_itself",
-            calls("", [(
-                "write_file",
-                json!({"path": "doc.md", "content": "Close with </parameter> and then </function> at the end."}),
-            )]),
-        ),
-        ("llama_function_json", calls("", [paris()])),
-        ("kimi", calls("Looking.", [paris(), root()])),
-        ("deepseek_v3", calls("", [paris(), root()])),
-        ("deepseek_v31", calls("One moment.", [paris()])),
-        (
-            "deepseek_dsml",
-            calls("Searching.\n\n", [
-                ("search", json!({"queries": ["搜索"], "limit": 10, "note": "10"})),
-                root(),
-            ]),
-        ),
-        ("llama_python_tag", calls("", [paris()])),
-        ("llama_python_tag_two", calls("", [paris(), root()])),
-        ("llama_python_tag_call", calls("", [("get_weather", json!({"city": "Paris", "days": 2}))])),
-        ("llama_typed", calls("", [paris()])),
-        ("mistral_list", calls("", [paris(), root()])),
-        ("mistral_args", calls("On it.", [paris(), root()])),
-        ("mistral_call_id", calls("", [root()])),
-        (
-            "pythonic",
-            calls("", [
-                ("get_weather", json!({"city": "Paris", "days": 3, "metric": true})),
-                ("ls", json!({"path": "/it's"})),
-            ]),
-        ),
-        (
-            "pythonic_nested",
-            calls("", [("search", json!({"queries": ["a (b)", "c"], "opts": {"k": [1, null]}}))]),
-        ),
-        ("lfm", calls("Checking.The weather follows.", [paris()])),
-        ("harmony", called("The user wants the weather.", paris())),
-        ("harmony_final", thought("Easy.", "It is 4.")),
-        ("harmony_preamble", calls("I will look.", [root()])),
-        ("glm", calls("", [("get_weather", json!({"city": "Paris", "days": 3}))])),
-        ("glm_inline", calls("Sure.", [("now", json!({})), ("ls", json!({"path": "/a\nb"}))])),
-        ("minimax", calls("", [("search", json!({"queries": ["x"], "exact": true})), root()])),
-        ("invoke_alone", calls("", [root()])),
-        ("tool_calls_lines", calls("", [paris(), root()])),
-        ("granite", calls("", [root()])),
-        ("name_with_namespace", calls("", [paris()])),
-        ("unknown_next_to_known", Meant { invalid: vec!["rm"], ..calls("", [root()]) }),
-        ("think", thought("The user greets.", "Hello!")),
-        ("think_empty", thought("", "Hello!")),
-        ("think_then_call", called("I need `ls`. Maybe <tool_call>? Yes.", root())),
-        ("thinking", thought("a < b", "Yes.")),
-        ("think_open_end", thought("I never stop", "")),
-        ("think_unopened", thought("The user greets.\n\nI greet back.", "Hello!")),
-        ("think_aside", thought("hm, really?", "First this.\n\nThen that.")),
-    ]
-}
-
 #[test]
 fn every_form_is_understood_however_it_is_cut() {
     let table = table();
@@ -225,7 +106,7 @@ fn an_answer_that_breaks_off_anywhere_makes_no_call_of_half_of_one() {
         let text = form(name);
         for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
             for cut in [true, false] {
-                let message = scanned(&[&text[..at]], cut);
+                let message = scanned(&[text.split_at(at).0], cut);
                 for (call, (tool, args)) in message.tool_calls().iter().zip(&meant.calls) {
                     let whole = call.name == *tool && Value::Object(call.args.clone()) == *args;
                     // A model that stops between two parameters may have meant to.
@@ -307,12 +188,50 @@ proptest! {
 
 /// What the grammar of all forms is made of.
 pub(crate) const WORDS: [&str; 44] = [
-    "<tool_call>", "</tool_call>", "<function=ls>", "<parameter=path>", "</parameter>", "</function>", "<think>",
-    "</think>", "[TOOL_CALLS]", "[ARGS]", "ls", "{\"name\": \"ls\", ", "\"arguments\": {\"path\": \"/\"}}", "{\"path\": \"/\"}",
-    "```json\n", "```", "\n", " ", "`", "\"", "'", "{", "}", "[", "]", "ls(path=\"/\")", "<|python_tag|>",
-    "<|channel|>", "analysis", "<|message|>", "<|end|>", "to=functions.ls ", "<|call|>", "Some prose. ",
-    "<invoke name=\"ls\">", "<parameter name=\"path\">", "</invoke>", "<|tool_call_begin|>", "functions.ls:0",
-    "<|tool_call_argument_begin|>", "<arg_key>path</arg_key>", "<arg_value>/", "</arg_value>", "ä<",
+    "<tool_call>",
+    "</tool_call>",
+    "<function=ls>",
+    "<parameter=path>",
+    "</parameter>",
+    "</function>",
+    "<think>",
+    "</think>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "ls",
+    "{\"name\": \"ls\", ",
+    "\"arguments\": {\"path\": \"/\"}}",
+    "{\"path\": \"/\"}",
+    "```json\n",
+    "```",
+    "\n",
+    " ",
+    "`",
+    "\"",
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    "ls(path=\"/\")",
+    "<|python_tag|>",
+    "<|channel|>",
+    "analysis",
+    "<|message|>",
+    "<|end|>",
+    "to=functions.ls ",
+    "<|call|>",
+    "Some prose. ",
+    "<invoke name=\"ls\">",
+    "<parameter name=\"path\">",
+    "</invoke>",
+    "<|tool_call_begin|>",
+    "functions.ls:0",
+    "<|tool_call_argument_begin|>",
+    "<arg_key>path</arg_key>",
+    "<arg_value>/",
+    "</arg_value>",
+    "ä<",
 ];
 
 #[test]
@@ -346,6 +265,41 @@ fn what_is_quoted_or_unknown_is_text() {
 }
 
 #[test]
+fn hostile_repetition_is_no_trouble() {
+    for unit in [
+        "<tool_call>{\"",
+        "<tool_call>",
+        "<function=ls>",
+        "<function=ls><parameter=path>",
+        "</parameter>",
+        "\n<think>",
+        "\n{x",
+        "\n[",
+        "`",
+        "```json\n{\"name\": \"ls\", ",
+        "<|python_tag|>{",
+        "[TOOL_CALLS][",
+        "<",
+        "\n",
+        "</think>",
+        "<|channel|>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>ls<|tool_call_argument_begin|>{",
+        "{\"name\": \"ls\", \"arguments\": {\"path\": \"/\"}}\n",
+        "<tool_call>ls\n<arg_key>",
+        "\n```\n{",
+    ] {
+        for prefix in
+            ["", "<tool_call>{\"</tool_call>", "<function=ls>\n<parameter=path>", "<think>", "Prose. "]
+        {
+            let text = format!("{prefix}{}", unit.repeat(30_000 / unit.len()));
+            let whole = summary(&scan_text(&tools(), [text.as_str()], ALL, false).1);
+            let small = summary(&scan_text(&tools(), pieces(&text, &[3]), ALL, false).1);
+            assert_eq!(whole, small, "{prefix}{unit}…");
+        }
+    }
+}
+
+#[test]
 fn mended_calls_are_marked() {
     let extra = |name: &str| scanned(&[&form(name)], false).tool_calls()[0].extra.clone();
     assert!(!extra("hermes").contains_key("repaired"));
@@ -361,14 +315,14 @@ async fn calls_in_text_come_over_the_wire_as_calls() {
     let model = hart_models::build(&config(&server, Dialect::OpenAi, json!({})), &http());
     let mut asked = human("weather?");
     asked.tools = tools().into();
-    server.push(Turn::new().text(&form("hermes_between_text")).chunk_chars(3));
+    server.push(Turn::new().text(form("hermes_between_text")).chunk_chars(3));
     let said = try_ask(&*model, asked.clone()).await.unwrap();
     let message = said.message.unwrap();
     assert_eq!(said.text, message.text());
     assert_eq!(said.call_args, [r#"{"city":"Paris"}"#, r#"{"path":"/"}"#]);
     assert_eq!(message.tool_calls().len(), 2);
 
-    server.push(Turn::new().text(&form("think_then_call")).chunk_chars(1));
+    server.push(Turn::new().text(form("think_then_call")).chunk_chars(1));
     let said = try_ask(&*model, asked.clone()).await.unwrap();
     let message = said.message.unwrap();
     assert_eq!((said.text.as_str(), said.reasoning.as_str()), ("", reasoning(&message).as_str()));
@@ -395,7 +349,9 @@ async fn calls_in_text_come_over_the_wire_as_calls() {
 async fn a_call_told_by_the_provider_wins() {
     let server = ModelServer::start().await;
     let text = form("hermes_no_end");
-    for (switch, texts, count) in [("auto", text.as_str(), 1), ("on", "Sure.\n", 2), ("off", text.as_str(), 1)] {
+    for (switch, texts, count) in
+        [("auto", text.as_str(), 1), ("on", "Sure.\n", 2), ("off", text.as_str(), 1)]
+    {
         let more = json!({"text_tool_calls": switch});
         let model = hart_models::build(&config(&server, Dialect::OpenAi, more), &http());
         server.push(Turn::new().text(&text).tool_call("call_1", "ls", json!({"path": "/"})));
@@ -407,7 +363,11 @@ async fn a_call_told_by_the_provider_wins() {
     }
     // The same call in both ways is one call.
     let model = hart_models::build(&config(&server, Dialect::OpenAi, json!({})), &http());
-    server.push(Turn::new().text(&form("hermes")).tool_call("call_1", "get_weather", json!({"city": "Paris"})));
+    server.push(Turn::new().text(form("hermes")).tool_call(
+        "call_1",
+        "get_weather",
+        json!({"city": "Paris"}),
+    ));
     let mut asked = human("hi");
     asked.tools = tools().into();
     let answer = ask(&*model, asked).await;
@@ -425,7 +385,10 @@ async fn a_template_that_opens_the_reasoning_is_learned() {
     let said = try_ask(&model, human("hi")).await.unwrap();
     assert_eq!(said.message.unwrap().text(), "Hello!", "the message is right the first time");
     let said = try_ask(&model, human("hi")).await.unwrap();
-    assert_eq!((said.text.as_str(), said.reasoning.as_str()), ("Hello!", "The user greets.\n\nI greet back."));
+    assert_eq!(
+        (said.text.as_str(), said.reasoning.as_str()),
+        ("Hello!", "The user greets.\n\nI greet back.")
+    );
     assert_eq!(reasoning(&said.message.unwrap()), said.reasoning);
     // Then an answer without: what was passed on as reasoning is said again as text.
     let said = try_ask(&model, human("hi")).await.unwrap();

@@ -161,9 +161,8 @@ impl<'a> Reader<'a> {
             return self.string();
         }
         let rest = self.rest();
-        let length = rest
-            .find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '-')))
-            .unwrap_or(rest.len());
+        let length =
+            rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '-'))).unwrap_or(rest.len());
         let key = rest.get(..length).unwrap_or_default();
         if key.is_empty() {
             return Err("expected a key");
@@ -281,7 +280,9 @@ impl<'a> Reader<'a> {
         let inside = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
         let length = rest.find(|c| !inside(c)).unwrap_or(rest.len());
         let written = rest.get(..length).unwrap_or_default();
-        if matches!(written, "-" | "+") && rest.get(length..).is_some_and(|after| after.starts_with(['I', 'N'])) {
+        if matches!(written, "-" | "+")
+            && rest.get(length..).is_some_and(|after| after.starts_with(['I', 'N']))
+        {
             self.at += length;
             return self.word();
         }

@@ -3,7 +3,9 @@
 //! Invariant: blocks that are not text stay as the provider sent them, in their order.
 
 use hart_kernel::ChatChunk;
-use hart_types::{Ai, Block, BlockView, Body, Content, InvalidToolCall, Message, ToolCall, ToolCallChunk, ToolCallId};
+use hart_types::{
+    Ai, Block, BlockView, Body, Content, InvalidToolCall, Message, ToolCall, ToolCallChunk, ToolCallId,
+};
 use serde_json::Value;
 
 use super::offered::Found;

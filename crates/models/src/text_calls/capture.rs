@@ -56,15 +56,24 @@ impl Capture {
         Self { form, state: State::Lead, at, end: at, found: Vec::new() }
     }
 
-    /// Reads on in `text`, which always begins with the opening mark.
-    pub(super) fn feed(&mut self, text: &str, ending: Option<Ending>, offered: &Offered) -> Verdict {
+    /// Reads on in `text`, which always begins with the opening mark. `is_example` tells whether an unmarked call is
+    /// only shown.
+    pub(super) fn feed(
+        &mut self,
+        text: &str,
+        ending: Option<Ending>,
+        offered: &Offered,
+        is_example: impl Fn() -> bool,
+    ) -> Verdict {
         loop {
             let step = match std::mem::replace(&mut self.state, State::Lead) {
-                State::Lead => self.lead(text, ending, offered),
+                State::Lead => self.lead(text, ending, offered, &is_example),
                 State::Value { name, python, from, nesting } => {
                     self.value((name, python, from, nesting), text, ending, offered)
                 }
-                State::Params { name, from, params } => self.params(name, from, params, text, ending, offered),
+                State::Params { name, from, params } => {
+                    self.params(name, from, params, text, ending, offered)
+                }
             };
             if let Some(verdict) = step {
                 return verdict;
@@ -72,7 +81,13 @@ impl Capture {
         }
     }
 
-    fn lead(&mut self, text: &str, ending: Option<Ending>, offered: &Offered) -> Option<Verdict> {
+    fn lead(
+        &mut self,
+        text: &str,
+        ending: Option<Ending>,
+        offered: &Offered,
+        is_example: &impl Fn() -> bool,
+    ) -> Option<Verdict> {
         let rest = text.get(self.at..).unwrap_or_default();
         if let Form::Bare(fence) = self.form
             && !self.found.is_empty()
@@ -90,6 +105,9 @@ impl Capture {
                 self.at += length;
                 self.end = self.at;
                 is_last.then(|| self.close())
+            }
+            Lead::Call(..) if self.is_bare() && self.found.is_empty() && is_example() => {
+                Some(Verdict::Text(self.at))
             }
             Lead::Call(name, payload, at) => {
                 let from = self.at + at;
@@ -238,7 +256,6 @@ impl Capture {
             Some(spec) => spec,
             None => return Some(Verdict::Text(from)),
         };
-        let args = typed(spec, &params);
         let is_whole = match (reading, ending) {
             (Reading::More, None) => {
                 self.state = State::Params { name, from, params };
@@ -257,11 +274,14 @@ impl Capture {
                 self.at = text.len();
                 // GLM's last tag ends the answer, and some servers keep such a tag to themselves.
                 let nothing_open = params.is_between() && text.get(params.at()..).is_some_and(str::is_empty);
-                params.ends_answer() && ending == Ending::Stop && nothing_open && has_required(spec, &args)
+                params.ends_answer()
+                    && ending == Ending::Stop
+                    && nothing_open
+                    && has_required(spec, &typed(spec, &params))
             }
         };
         self.found.push(if is_whole {
-            Found::Call { name: spec.name.clone(), args, repaired: false }
+            Found::Call { name: spec.name.clone(), args: typed(spec, &params), repaired: false }
         } else {
             let args = text.get(from..self.at).unwrap_or_default().to_owned();
             Found::Broken { name: spec.name.clone(), args, error: BROKE_OFF.to_owned() }

@@ -94,7 +94,9 @@ impl Form {
         match self {
             Self::ToolCall => &[("</function>", false), ("</tool_call>", true), ("</seed:tool_call>", true)],
             Self::Function => &[("</function>", false), ("</tool_call>", true)],
-            Self::Invoke => &[("</invoke>", false), ("</minimax:tool_call>", true), ("</function_calls>", true)],
+            Self::Invoke => {
+                &[("</invoke>", false), ("</minimax:tool_call>", true), ("</function_calls>", true)]
+            }
             Self::Dsml => &[
                 ("</｜DSML｜invoke>", false),
                 ("</｜DSML｜function_calls>", true),
@@ -163,7 +165,9 @@ impl Form {
                 after(body, "<｜DSML｜invoke name=\"", |tail| invoke(body, tail, &params::DSML, offered))
             }
             Self::Kimi => after(body, "<|tool_call_begin|>", |tail| kimi(body, tail, offered)),
-            Self::DeepSeek => after(body, "<｜tool▁call▁begin｜>", |tail| deepseek(body, tail, offered)),
+            Self::DeepSeek => {
+                after(body, "<｜tool▁call▁begin｜>", |tail| deepseek(body, tail, offered))
+            }
             Self::Mistral if is_first => mistral(body, offered),
             Self::Harmony(name) if is_first && body.starts_with('{') => {
                 Lead::Call(Some(name.clone()), Payload::Json, 0)
@@ -348,7 +352,8 @@ fn first_key(inner: &str, offered: &Offered) -> Match {
     let Some(quote @ ('"' | '\'')) = inner.chars().next() else { return Match::No };
     let tail = inner.get(1..).unwrap_or_default();
     let Some((key, tail)) = tail.split_once(quote) else {
-        let known = ["name", "tool_name", "tool", "function", "type", "id", "arguments", "parameters", "tool_calls"];
+        let known =
+            ["name", "tool_name", "tool", "function", "type", "id", "arguments", "parameters", "tool_calls"];
         return if known.iter().any(|key| key.starts_with(tail)) { Match::Maybe } else { Match::No };
     };
     let value = match tail.trim_start().strip_prefix(':') {

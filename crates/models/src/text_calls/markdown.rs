@@ -129,14 +129,37 @@ mod tests {
     #[test]
     fn code_is_told_from_prose() {
         for text in [
-            "@", "a @", "`a` @", "``a ` b`` @", "```\ncode\n```\n@", "~~~\ncode\n~~~\n@", "```js\ncode\n```  \n@",
-            "a ` b\n@", "```code``` @", "- ```\n  x\n  ```\n@", "````\n```\n````\n@", "   @", "> q\n@", "a ~~b~~ @",
+            "@",
+            "a @",
+            "`a` @",
+            "``a ` b`` @",
+            "```\ncode\n```\n@",
+            "~~~\ncode\n~~~\n@",
+            "```js\ncode\n```  \n@",
+            "a ` b\n@",
+            "```code``` @",
+            "- ```\n  x\n  ```\n@",
+            "````\n```\n````\n@",
+            "   @",
+            "> q\n@",
+            "a ~~b~~ @",
         ] {
             assert!(prose_at(text), "{text:?} is prose");
         }
         for text in [
-            "`@", "`a @", "``a ` @", "```\n@", "```js\n@", "```\ncode\n``` no end\n@", "~~~\n```\n@", "````\n```\n@",
-            "1. ```\n   @", "    @", "\t@", "> @", "```xml @",
+            "`@",
+            "`a @",
+            "``a ` @",
+            "```\n@",
+            "```js\n@",
+            "```\ncode\n``` no end\n@",
+            "~~~\n```\n@",
+            "````\n```\n@",
+            "1. ```\n   @",
+            "    @",
+            "\t@",
+            "> @",
+            "```xml @",
         ] {
             assert!(!prose_at(text), "{text:?} is code");
         }

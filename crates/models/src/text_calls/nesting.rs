@@ -73,7 +73,7 @@ mod tests {
         for value in [r#"{"a": "}\""}"#, "[[], {}]", "f(x='it)', y=[1])", "{'a': 'x}'}", "[f(a=\"b\")]"] {
             for cut in 0..value.len() {
                 let mut nesting = Nesting::default();
-                assert_eq!(nesting.feed(&value[..cut]), Reached::More, "{value} up to {cut}");
+                assert_eq!(nesting.feed(value.split_at(cut).0), Reached::More, "{value} up to {cut}");
                 assert_eq!(nesting.feed(&format!("{value} more")), Reached::End(value.len()));
             }
         }

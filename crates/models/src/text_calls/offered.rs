@@ -23,9 +23,17 @@ pub(super) struct Offered {
 /// What was found where a call should be.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Found {
-    Call { name: String, args: Map<String, Value>, repaired: bool },
+    Call {
+        name: String,
+        args: Map<String, Value>,
+        repaired: bool,
+    },
     /// A call by all signs, with arguments nobody can read.
-    Broken { name: String, args: String, error: String },
+    Broken {
+        name: String,
+        args: String,
+        error: String,
+    },
 }
 
 impl Offered {
@@ -56,9 +64,9 @@ impl Offered {
         };
         let name = |part: &str| self.specs.iter().any(|spec| begins(&spec.name, part));
         name(written)
-            || NAMESPACES.iter().any(|space| {
-                begins(space, written) || written.strip_prefix(space).is_some_and(name)
-            })
+            || NAMESPACES
+                .iter()
+                .any(|space| begins(space, written) || written.strip_prefix(space).is_some_and(name))
     }
 
     /// A call whose name stood apart from its arguments.
@@ -118,7 +126,9 @@ impl Offered {
             None if strict => return None,
             None if !repaired => Found::Call { name, args: Map::new(), repaired },
             // What was missing may have been the arguments.
-            None => Found::Broken { name, args: String::new(), error: "the call has no arguments".to_owned() },
+            None => {
+                Found::Broken { name, args: String::new(), error: "the call has no arguments".to_owned() }
+            }
             Some(other) => Found::Broken {
                 name,
                 args: other.to_string(),

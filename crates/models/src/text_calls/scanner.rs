@@ -3,20 +3,18 @@
 //! Invariant: what is no call and no reasoning comes out byte for byte, and is held back only while it may still
 //! become either.
 
-use memchr::memmem;
+mod thought;
 
 use super::capture::{Capture, Ending, Verdict};
 use super::form::{self, Form};
 use super::harmony::{self, Header};
+use super::held::Held;
 use super::literal::{Match, first, matches};
 use super::markdown::Markdown;
 use super::offered::{Found, Offered};
 
-const THINK: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 const FENCES: [&str; 4] = ["json", "tool_call", "tool_calls", "tool_code"];
 const MAX_FENCE: usize = 96;
-/// White space inside reasoning that is held back to drop it at the end.
-const MAX_BLANK: usize = 256;
 /// Words that announce an example rather than a call.
 const EXAMPLE_WORDS: [&str; 9] =
     ["example", "e.g.", "for instance", "looks like", "look like", "such as", "format", "syntax", "schema"];
@@ -45,11 +43,13 @@ pub(super) struct Scanner {
     mode: Mode,
     markdown: Markdown,
     /// What has come and is not decided.
-    held: String,
+    held: Held,
     /// Up to here nothing is looked for in `held`.
     literal: usize,
     gap: Gap,
     blank: String,
+    /// Whether reasoning may also stand in the middle.
+    asides: bool,
     /// gpt-oss writes its own marks around everything.
     harmony: bool,
     /// The answer ended a reasoning that it had not begun.
@@ -74,7 +74,11 @@ enum Mode {
     /// Until one of these; `true`: the mark is dropped.
     Reasoning(&'static [(&'static str, bool)]),
     /// The same in the middle of an answer: kept back until it is sure to end.
-    Aside { open: usize, close: &'static str, searched: usize },
+    Aside {
+        open: usize,
+        close: &'static str,
+        searched: usize,
+    },
     /// An answer that is expected to begin inside reasoning; with everything so far.
     Presumed(String),
     Capture(Capture),
@@ -87,6 +91,16 @@ enum Gap {
     Start,
     Reasoning,
     Call,
+}
+
+/// Where in the answer something stands.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Nothing was said before.
+    is_start: bool,
+    line_start: bool,
+    /// Directly behind a line break.
+    after_break: bool,
 }
 
 enum Opening {
@@ -107,10 +121,11 @@ impl Scanner {
             offered,
             mode,
             markdown: Markdown::new(),
-            held: String::new(),
+            held: Held::default(),
             literal: 0,
             gap: Gap::Start,
             blank: String::new(),
+            asides: true,
             harmony: false,
             unopened: false,
             text: String::new(),
@@ -127,11 +142,7 @@ impl Scanner {
 
     pub(super) fn push(&mut self, text: String, out: &mut Vec<Piece>) {
         self.taken += text.len();
-        if self.held.is_empty() && matches!(self.mode, Mode::Plain) {
-            self.held = text;
-        } else {
-            self.held.push_str(&text);
-        }
+        self.held.push(text);
         self.advance(None, out);
     }
 
@@ -172,7 +183,7 @@ impl Scanner {
     /// Returns whether there is more to do, as all modes do.
     fn plain(&mut self, ending: Option<Ending>, out: &mut Vec<Piece>) -> bool {
         let mut at = 0;
-        while let Some(&byte) = self.held.as_bytes().get(at) {
+        while let Some(&byte) = self.held.as_str().as_bytes().get(at) {
             if matches!(byte, b'<' | b'[' | b'{' | b'`') && at >= self.literal {
                 match self.opening(at, byte, ending.is_some()) {
                     Opening::No => {}
@@ -182,20 +193,20 @@ impl Scanner {
                     }
                     Opening::Enter(length, mode) => {
                         self.say(at, out);
-                        self.held.drain(..length);
+                        self.held.drop_front(length);
                         self.mode = mode;
                         return true;
                     }
                     Opening::Text(length) => {
                         self.say(at, out);
-                        self.held.drain(..length);
+                        self.held.drop_front(length);
                         self.harmony = true;
                         (self.gap, at) = (Gap::Reasoning, 0);
                         continue;
                     }
                     Opening::Unopened(length) => {
                         self.say(at, out);
-                        self.held.drain(..length);
+                        self.held.drop_front(length);
                         self.unopened = true;
                         self.reclassify(out);
                         at = 0;
@@ -213,7 +224,7 @@ impl Scanner {
     /// What begins at `at`.
     fn opening(&mut self, at: usize, byte: u8, last: bool) -> Opening {
         let prose = self.markdown.is_prose(byte);
-        let rest = self.held.get(at..).unwrap_or_default();
+        let rest = self.held.as_str().get(at..).unwrap_or_default();
         if byte == b'<' && (prose || self.harmony) {
             match self.harmony(rest, last) {
                 Opening::No => {}
@@ -223,7 +234,7 @@ impl Scanner {
         if !prose {
             return Opening::No;
         }
-        let before = self.held.get(..at).unwrap_or_default();
+        let before = self.held.as_str().get(..at).unwrap_or_default();
         let previous = before.chars().next_back().or_else(|| self.text.chars().next_back());
         if previous.is_some_and(|c| matches!(c, '"' | '\'' | '“' | '‘' | '«' | '「')) {
             return Opening::No;
@@ -232,7 +243,8 @@ impl Scanner {
         let line_start = self.markdown.is_line_start();
         let mut found = Opening::No;
         if byte == b'<' && self.rules.think {
-            found = self.thought(rest, is_start, line_start, previous == Some('\n'), last);
+            found =
+                self.thought(rest, Place { is_start, line_start, after_break: previous == Some('\n') }, last);
         }
         if self.rules.calls && matches!(byte, b'<' | b'[') && !matches!(found, Opening::Enter(..)) {
             match form::opened(rest, last) {
@@ -247,7 +259,6 @@ impl Scanner {
             return found;
         }
         match byte {
-            _ if self.announces_example(before) => Opening::No,
             b'`' => fence(rest, last),
             _ => Opening::Enter(0, Mode::Capture(Capture::new(Form::Bare(None), 0))),
         }
@@ -280,166 +291,8 @@ impl Scanner {
         found
     }
 
-    fn thought(&self, rest: &str, is_start: bool, line_start: bool, after_break: bool, last: bool) -> Opening {
-        let mut found = Opening::No;
-        for (open, close) in THINK {
-            match matches(rest, open, last) {
-                Match::Yes if is_start => {
-                    let end = if close == "</think>" { &THINK_END } else { &THINKING_END };
-                    return Opening::Enter(open.len(), Mode::Reasoning(end));
-                }
-                Match::Yes if line_start => {
-                    return Opening::Enter(0, Mode::Aside { open: open.len(), close, searched: open.len() });
-                }
-                Match::Maybe if is_start || line_start => found = Opening::More,
-                _ => {}
-            }
-            let first = self.reasoning.is_empty() && self.calls.is_empty() && !self.harmony && !self.unopened;
-            match matches(rest, close, last) {
-                Match::Yes if first => {
-                    let after = rest.get(close.len()..).unwrap_or_default();
-                    match after.chars().next() {
-                        _ if after_break || is_start => return Opening::Unopened(close.len()),
-                        Some('\n' | '\r') => return Opening::Unopened(close.len()),
-                        None if last => return Opening::Unopened(close.len()),
-                        None => return Opening::More,
-                        Some(_) => {}
-                    }
-                }
-                Match::Maybe if first => found = Opening::More,
-                _ => {}
-            }
-        }
-        found
-    }
-
-    /// Whether the last words before an unmarked call say that it is only shown.
-    fn announces_example(&self, before: &str) -> bool {
-        let said = format!("{}{before}", tail(&self.text, 200)).to_lowercase();
-        let paragraph = said.trim_end();
-        let paragraph = paragraph.rsplit("\n\n").next().unwrap_or(paragraph);
-        EXAMPLE_WORDS.iter().any(|word| paragraph.contains(word))
-    }
-
-    /// All text so far was reasoning.
-    fn reclassify(&mut self, out: &mut Vec<Piece>) {
-        let said = std::mem::take(&mut self.text);
-        self.reasoning = said.trim().to_owned();
-        // What was not passed on yet can still be called by its name.
-        let pieces = std::mem::take(out);
-        out.extend(pieces.into_iter().map(|piece| match piece {
-            Piece::Text(text) | Piece::Reasoning(text) => Piece::Reasoning(text),
-        }));
-        (self.gap, self.markdown) = (Gap::Reasoning, Markdown::new());
-    }
-
-    fn reason(
-        &mut self,
-        closers: &'static [(&'static str, bool)],
-        ending: Option<Ending>,
-        out: &mut Vec<Piece>,
-    ) -> bool {
-        let bytes = self.held.as_bytes();
-        let found = closers.iter().filter_map(|closer| {
-            memmem::find(bytes, closer.0.as_bytes()).map(|at| (at, *closer))
-        });
-        if let Some((at, (mark, dropped))) = found.min_by_key(|(at, _)| *at) {
-            let thought = self.held.get(..at).unwrap_or_default().trim_end().to_owned();
-            self.think(&thought, out);
-            self.held.drain(..at + if dropped { mark.len() } else { 0 });
-            self.harmony |= closers.len() > 1;
-            (self.gap, self.markdown) = (Gap::Reasoning, Markdown::new());
-            return true;
-        }
-        let open = closers.iter().map(|(mark, _)| partial(&self.held, mark)).max().unwrap_or_default();
-        let mut length = if ending.is_some() { self.held.len() } else { self.held.len() - open };
-        let said = self.held.get(..length).unwrap_or_default();
-        let trimmed = said.trim_end().len();
-        if ending.is_some() || length - trimmed <= MAX_BLANK {
-            length = trimmed;
-        }
-        let thought = self.held.get(..length).unwrap_or_default().to_owned();
-        self.think(&thought, out);
-        self.held.drain(..length);
-        if ending.is_some() {
-            self.held.clear();
-            self.gap = Gap::Reasoning;
-        } else {
-            self.mode = Mode::Reasoning(closers);
-        }
-        false
-    }
-
-    fn think(&mut self, thought: &str, out: &mut Vec<Piece>) {
-        let thought = if self.reasoning.is_empty() { thought.trim_start() } else { thought };
-        if !thought.is_empty() {
-            self.reasoning.push_str(thought);
-            out.push(Piece::Reasoning(thought.to_owned()));
-        }
-    }
-
-    fn aside(
-        &mut self,
-        (open, close, searched): (usize, &'static str, usize),
-        ending: Option<Ending>,
-        out: &mut Vec<Piece>,
-    ) -> bool {
-        let tail = self.held.as_bytes().get(searched..).unwrap_or_default();
-        match memmem::find(tail, close.as_bytes()) {
-            Some(found) => {
-                let end = searched + found;
-                let thought = self.held.get(open..end).unwrap_or_default().trim().to_owned();
-                let thought = if self.reasoning.is_empty() { thought } else { format!("\n\n{thought}") };
-                self.think(&thought, out);
-                self.held.drain(..end + close.len());
-                self.gap = Gap::Call;
-                true
-            }
-            None if ending.is_some() => {
-                // Never closed: it was about the tag, not one.
-                self.literal = open;
-                true
-            }
-            None => {
-                let searched = self.held.len().saturating_sub(close.len()).max(open);
-                self.mode = Mode::Aside { open, close, searched };
-                false
-            }
-        }
-    }
-
-    fn presume(&mut self, mut whole: String, ending: Option<Ending>, out: &mut Vec<Piece>) -> bool {
-        let rest = self.held.trim_start();
-        if whole.is_empty() {
-            let opened = THINK.map(|(open, _)| matches(rest, open, ending.is_some()));
-            if opened.contains(&Match::Yes) {
-                return true;
-            }
-            if opened.contains(&Match::Maybe) {
-                self.mode = Mode::Presumed(whole);
-                return false;
-            }
-        }
-        let before = self.held.clone();
-        if self.reason(&THINK_END, ending, out) {
-            self.unopened = true;
-            return true;
-        }
-        if ending.is_some() {
-            // It had no reasoning after all.
-            whole.push_str(&before);
-            self.reasoning.clear();
-            (self.gap, self.held) = (Gap::Start, whole);
-            return true;
-        }
-        let said = before.len() - self.held.len();
-        whole.push_str(before.get(..said).unwrap_or_default());
-        self.mode = Mode::Presumed(whole);
-        false
-    }
-
     fn capture(&mut self, mut capture: Capture, ending: Option<Ending>) -> bool {
-        match capture.feed(&self.held, ending, &self.offered) {
+        match capture.feed(self.held.as_str(), ending, &self.offered, || announces_example(&self.text)) {
             Verdict::More => {
                 self.mode = Mode::Capture(capture);
                 false
@@ -449,7 +302,7 @@ impl Scanner {
                 true
             }
             Verdict::Calls(found, end) => {
-                let written = self.held.drain(..end.min(self.held.len())).collect();
+                let written = self.held.take_front(end);
                 self.calls.push(Called { found, written });
                 self.blank.clear();
                 (self.gap, self.markdown) = (Gap::Call, Markdown::new());
@@ -464,11 +317,7 @@ impl Scanner {
             return;
         }
         self.literal = self.literal.saturating_sub(at);
-        let text = if at == self.held.len() {
-            std::mem::take(&mut self.held)
-        } else {
-            self.held.drain(..at).collect()
-        };
+        let text = self.held.take_front(at);
         if self.gap == Gap::None {
             return self.emit(text, out);
         }
@@ -490,15 +339,11 @@ impl Scanner {
     }
 }
 
-static THINK_END: [(&str, bool); 1] = [("</think>", true)];
-static THINKING_END: [(&str, bool); 1] = [("</thinking>", true)];
-
-/// How many bytes at the end of `text` may become `mark`.
-fn partial(text: &str, mark: &str) -> usize {
-    let longest = mark.len().min(text.len() + 1).saturating_sub(1);
-    (1..=longest).rev().find(|length| {
-        mark.get(..*length).is_some_and(|start| text.ends_with(start))
-    }).unwrap_or_default()
+/// Whether the last words before an unmarked call say that it is only shown.
+fn announces_example(said: &str) -> bool {
+    let said = tail(said.trim_end(), 200).to_lowercase();
+    let paragraph = said.rsplit("\n\n").next().unwrap_or(&said);
+    EXAMPLE_WORDS.iter().any(|word| paragraph.contains(word))
 }
 
 /// The last bytes of `text`, as far as characters allow.
