@@ -4,6 +4,7 @@
 
 mod keys;
 mod presets;
+mod switch;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::http::Proxy;
 pub use keys::{ENTRY_KEYS, KeyDoc};
 pub use presets::{Dialect, PRESETS, Preset};
+pub use switch::Switch;
 
 /// Providers pause while they think; four minutes without a byte is a hang.
 pub const DEFAULT_STREAM_CHUNK_TIMEOUT: Duration = Duration::from_secs(240);
@@ -68,6 +70,8 @@ pub struct ModelEntry {
     pub max_concurrent_calls: Option<u32>,
     pub requests_per_minute: Option<u32>,
     pub tokens_per_minute: Option<u32>,
+    pub text_tool_calls: Option<Switch>,
+    pub think_tags: Option<Switch>,
     /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -142,6 +146,8 @@ pub struct ModelConfig {
     /// Merged into every request body.
     pub extra_body: Map<String, Value>,
     pub pricing: Option<Pricing>,
+    /// What of the model's text is read as tool calls and as reasoning.
+    pub text: crate::TextOptions,
     /// Keys of the entry that have no meaning here.
     pub ignored: Vec<String>,
 }
@@ -217,7 +223,13 @@ impl ModelConfig {
             (None, Some(_)) => MaxTokensKey::MaxCompletionTokens,
             (None, None) => preset.max_tokens_key(&entry.model),
         };
+        let text = preset.text_options(
+            &base_url,
+            entry.text_tool_calls.unwrap_or_default(),
+            entry.think_tags.unwrap_or_default(),
+        );
         Ok(Self {
+            text,
             provider: preset.name,
             dialect,
             max_tokens_key,

@@ -15,16 +15,19 @@ use crate::ollama::Ollama;
 use crate::openai::OpenAi;
 use crate::resilient::{Limits, Resilient, Route};
 use crate::responses::Responses;
+use crate::text_calls::{CallsInText, TextCalls, TextOptions};
 
 /// The model of `config`, talking over `http`. It asks once: see [`Context::model`] for one that does not give up.
 pub fn build(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
-    match config.dialect {
+    let model: Arc<dyn ChatModel> = match config.dialect {
         Dialect::OpenAi => Arc::new(OpenAi::new(config, http)),
         Dialect::Anthropic => Arc::new(Anthropic::new(config, http)),
         Dialect::Responses => Arc::new(Responses::new(config, http)),
         Dialect::Gemini => Arc::new(Gemini::new(config, http)),
         Dialect::Ollama => Arc::new(Ollama::new(config, http)),
-    }
+    };
+    let off = TextOptions { calls: CallsInText::Off, think: false, opened: false };
+    if config.text == off { model } else { Arc::new(TextCalls::new(model, config.text)) }
 }
 
 /// What all models of a process have in common: the way out, and the limits.

@@ -17,19 +17,21 @@ mod ollama;
 mod openai;
 mod playback;
 pub mod reachability;
+mod repair;
 pub mod replay;
 mod resilient;
 mod responses;
 mod scripted;
 pub mod sse;
 mod strict_schema;
+mod text_calls;
 mod thinking;
 mod tool_args;
 mod wire;
 
 pub use anthropic::Anthropic;
 pub use config::{
-    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing,
+    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing, Switch,
 };
 pub use factory::{Context, build};
 pub use gemini::Gemini;
@@ -37,9 +39,13 @@ pub use http::{HttpError, HttpSettings, Proxy};
 pub use ollama::Ollama;
 pub use openai::OpenAi;
 pub use reachability::Reachability;
+pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
 pub use resilient::{LimitSettings, Limits, Resilient, RetryPolicy, Route};
 pub use responses::Responses;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
+#[doc(hidden)]
+pub use text_calls::scan as scan_text;
+pub use text_calls::{CallsInText, TextCalls, TextOptions};
 pub use tool_args::parse_tool_arguments;

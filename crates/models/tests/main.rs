@@ -22,5 +22,7 @@ mod network;
 mod ollama;
 mod openai;
 mod recording;
+mod repair;
 mod responses;
 mod support;
+mod text_calls;

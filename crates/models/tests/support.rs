@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) const KEY: &str = "sk-test-very-secret";
 /// Those that send a call's arguments as text, which can be broken in ways that an object cannot.
-pub(crate) const WITH_TEXT_ARGUMENTS: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
+pub(crate) const WITH_TEXT_ARGUMENTS: [Dialect; 3] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
 
 pub(crate) const DIALECTS: [Dialect; 5] =
     [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];

@@ -77,6 +77,17 @@ pub const ENTRY_KEYS: &[KeyDoc] = &[
         "Whether to speak OpenAI's Responses API instead of chat completions.",
     ),
     key("max_tokens_key", "by model", "`max_tokens` or `max_completion_tokens`: the word the server knows."),
+    key(
+        "text_tool_calls",
+        "`auto`: on where open models are served (Ollama, LM Studio, llama.cpp, vLLM, OpenRouter, compatible servers)",
+        "`auto`, `on` or `off`: whether tool calls that the model writes as text are recognised.",
+    ),
+    key(
+        "think_tags",
+        "`auto`: on where open models are served, and at Groq",
+        "`auto`, `on` or `off`: whether `<think>` in the text becomes reasoning. `on` also says that answers may \
+         begin inside it.",
+    ),
     key("top_p", "the provider's default", "Nucleus sampling."),
     key("top_k", "the provider's default", "Samples from that many tokens."),
     key("frequency_penalty", "the provider's default", "Discourages repetition."),
