@@ -43,9 +43,11 @@ dist: toolchain
 
 ## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz and a nightly toolchain).
 fuzz:
-	mkdir -p fuzz/corpus/sse fuzz/corpus/tool_args fuzz/corpus/message
+	mkdir -p fuzz/corpus/sse fuzz/corpus/tool_args fuzz/corpus/message fuzz/corpus/repair fuzz/corpus/text_calls
 	$(CARGO) +nightly fuzz run sse fuzz/corpus/sse crates/models/tests/corpus/sse -- -max_total_time=60
 	$(CARGO) +nightly fuzz run tool_args fuzz/corpus/tool_args crates/models/tests/corpus/tool_args -- -max_total_time=60
+	$(CARGO) +nightly fuzz run repair fuzz/corpus/repair crates/models/tests/corpus/tool_args -- -max_total_time=60
+	$(CARGO) +nightly fuzz run text_calls fuzz/corpus/text_calls crates/models/tests/corpus/text_calls crates/models/tests/corpus/prose -- -max_total_time=60
 	$(CARGO) +nightly fuzz run message fuzz/corpus/message crates/types/tests/corpus/message -- -max_total_time=60
 
 clean:

@@ -7,6 +7,7 @@ mod floor;
 mod memory;
 mod model;
 mod start;
+mod text;
 mod tokens;
 mod turns;
 
@@ -50,13 +51,16 @@ async fn measure(hart: &Path, only: Option<&str>) -> anyhow::Result<Vec<Row>> {
         rows.extend(tokens::throughput().await?);
         rows.extend(tokens::added_delay().await?);
     }
+    if wanted("text") {
+        rows.extend(text::measure());
+    }
     if wanted("start") {
         rows.extend(start::measure(hart)?);
     }
     if wanted("memory") {
         rows.extend(memory::measure(hart).await?);
     }
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|start|memory]");
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|text|start|memory]");
     Ok(rows)
 }
 

@@ -17,7 +17,8 @@ pub(crate) struct World {
     _home: TempDir,
 }
 
-pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
+pub(crate) const DIALECTS: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
 impl World {
     pub(crate) async fn new(dialect: Dialect, turns: impl IntoIterator<Item = Turn>) -> Self {
@@ -26,6 +27,8 @@ impl World {
         let (provider, base_url) = match dialect {
             Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
             Dialect::Anthropic => ("anthropic", server.anthropic_base()),
+            Dialect::Gemini => ("gemini", server.gemini_base()),
+            Dialect::Ollama => ("ollama", server.ollama_base()),
         };
         let entry = ModelEntry {
             name: "test".into(),

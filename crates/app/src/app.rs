@@ -26,6 +26,7 @@ pub struct App {
     pub(crate) config: AppConfig,
     pub(crate) env: Env,
     pub(crate) http: reqwest::Client,
+    pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
     pub(crate) profiles: Profiles,
     log: ThreadLog,
@@ -70,8 +71,8 @@ pub enum OpenError {
     Config(#[from] ConfigError),
     #[error("the sandbox cannot be set up")]
     Sandbox(#[from] SandboxError),
-    #[error("the HTTP client cannot be set up")]
-    Http(#[from] reqwest::Error),
+    #[error("the network cannot be set up")]
+    Http(#[from] hart_models::HttpError),
 }
 
 /// Why a thread could not be looked at.
@@ -109,8 +110,10 @@ impl App {
 
     pub fn with_config(config: AppConfig, env: Env) -> Result<Self, OpenError> {
         let user = UserId::from("default");
+        let calls = wire::calls(&config)?;
         Ok(Self {
-            http: wire::http()?,
+            http: calls.http().clone(),
+            calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
             profiles: Profiles::new(&config.home),
             log: ThreadLog::new(config.home.clone(), user.clone()),
@@ -149,7 +152,8 @@ impl App {
     ) -> Result<(Profile, Option<PathBuf>), ProbeError> {
         let (config, _) = choice::connected(self, name).await?;
         let options = ProbeOptions { context, now: wire::now() };
-        let profile = probe::probe(&config, &self.http, options, progress).await;
+        let http = self.calls.client(&config).map_err(ChooseError::from)?;
+        let profile = probe::probe(&config, &http, options, progress).await;
         // Nothing was learnt from one that does not talk, and what was known of it may still hold.
         let path = profile.talks().then(|| self.profiles.save(&config.name, &profile)).transpose();
         let path = path.map_err(|source| ProbeError::Save { home: self.config.home.clone(), source })?;

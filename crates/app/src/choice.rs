@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_kernel::ChatModel;
-use hart_models::{Cassette, CassetteError, ModelConfig, Preset, Recorder, Replay, discover};
+use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
 
 use crate::demo::{self, DemoModel};
 use crate::{App, wire};
@@ -56,6 +56,8 @@ pub enum ChooseError {
     NotConnected,
     #[error(transparent)]
     Cassette(#[from] CassetteError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
 }
 
 impl ModelChoice {
@@ -104,7 +106,7 @@ impl fmt::Display for Reason {
 pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
     Ok(match find(app, name).await? {
         Some((config, reason)) => {
-            ModelChoice { name: config.name.clone(), reason, model: wire::model(&config, &app.http) }
+            ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? }
         }
         None => ModelChoice::demo(),
     })
@@ -123,10 +125,7 @@ async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reas
     let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await;
     match (candidates.found, name) {
         (Some((config, reason)), _) => {
-            let config = match app.profiles.of(&config) {
-                Some((_, profile)) => config.with_profile(&profile),
-                None => config,
-            };
+            let config = app.profiles.apply(config);
             Ok(Some((config, reason)))
         }
         (None, None) => Ok(None),
@@ -201,7 +200,8 @@ fn configured(app: &App) -> Vec<(ModelConfig, Reason)> {
 
 fn with_key(app: &App) -> Vec<(ModelConfig, Reason)> {
     let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
-    let candidate = |config: ModelConfig| {
+    let candidate = |mut config: ModelConfig| {
+        config.max_retries = retries(app);
         let variable = Preset::find(config.provider).and_then(|preset| preset.key_env.first());
         (config, Reason::Key(variable.unwrap_or(&"a key")))
     };
@@ -212,9 +212,15 @@ async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
     if app.env.get("HART_NO_PROBE").is_some() {
         return Vec::new();
     }
-    let candidate = |config: ModelConfig| {
+    let candidate = |mut config: ModelConfig| {
+        config.max_retries = retries(app);
         let reason = Reason::Local { server: config.provider, address: config.base_url.clone() };
         (config, reason)
     };
     discover::probe_local(&app.http).await.into_iter().map(candidate).collect()
+}
+
+/// How often a model that no entry describes is asked again.
+fn retries(app: &App) -> u32 {
+    app.config.calls.retry.attempts.saturating_sub(1)
 }

@@ -29,6 +29,14 @@ impl Profiles {
         found.max_by(|(_, a), (_, b)| a.probed_at.cmp(&b.probed_at))
     }
 
+    /// The model with what a probe found of it, if there was one.
+    pub(crate) fn apply(&self, config: ModelConfig) -> ModelConfig {
+        match self.of(&config) {
+            Some((_, profile)) => config.with_profile(&profile),
+            None => config,
+        }
+    }
+
     /// Writes a profile, replacing what was found earlier under the name.
     pub(crate) fn save(&self, name: &str, profile: &Profile) -> io::Result<PathBuf> {
         crate::home::create_private(&self.dir)?;

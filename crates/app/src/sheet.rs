@@ -36,6 +36,8 @@ struct Writer<'a> {
     model: &'a ModelConfig,
     /// The place in `models:`, for a model that is configured there.
     index: Option<usize>,
+    /// Why there is this model, for what nobody wrote down.
+    reason: String,
     rows: Vec<SheetRow>,
 }
 
@@ -44,7 +46,7 @@ pub(crate) fn of(app: &AppConfig, profiles: &Profiles, model: &ModelConfig, reas
         Reason::Config(_) => app.models.iter().position(|other| other.name == model.name),
         _ => None,
     };
-    let mut sheet = Writer { config: app, model, index, rows: Vec::new() };
+    let mut sheet = Writer { config: app, model, index, reason: reason.to_string(), rows: Vec::new() };
     sheet.endpoint(reason);
     sheet.manners();
     sheet.probe(profiles);
@@ -109,8 +111,15 @@ impl Writer<'_> {
         let otherwise = if model.timeout.is_none() { "stream_chunk_timeout" } else { "configuration" };
         self.entry("timeout", seconds(first), otherwise);
         self.entry("stream_chunk_timeout", seconds(model.stream_chunk_timeout), "default");
+        if let Some(limit) = model.connect_timeout {
+            self.entry("connect_timeout", seconds(limit), "configuration");
+        }
+        self.entry("total_timeout", seconds(model.total_timeout), "default");
         let retries = if model.max_retries == DEFAULT_MAX_RETRIES { "default" } else { "configuration" };
         self.entry("max_retries", model.max_retries, retries);
+        if !model.fallbacks.is_empty() {
+            self.entry("fallbacks", model.fallbacks.clone(), "configuration");
+        }
         self.entry("max_tokens", model.max_tokens, "the dialect's default");
         let mut from = self.place("temperature").unwrap_or_else(|| "the model's default".to_owned());
         if model.temperature.is_some() && model.capabilities.temperature.no() {
@@ -151,7 +160,8 @@ impl Writer<'_> {
         let place =
             self.place(key).or_else(|| self.place("thinking").filter(|_| capability == "thinking_switch"));
         let place = place.or_else(|| self.place(&format!("capabilities.{capability}")));
-        place.unwrap_or_else(|| Origin::Operator.to_string())
+        let unwritten = if self.index.is_some() { Origin::Operator.to_string() } else { self.reason.clone() };
+        place.unwrap_or(unwritten)
     }
 
     fn probe(&mut self, profiles: &Profiles) {

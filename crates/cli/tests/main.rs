@@ -8,6 +8,7 @@ mod suite {
     mod errors;
     mod info;
     mod models;
+    mod resilience;
     mod run;
     mod terminal;
 }

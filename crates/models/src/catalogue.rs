@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub use facts::{Capabilities, Choice, Facts, Known, Origin, Switch, ThinkingMode};
+pub use facts::{Capabilities, Choice, Facts, Known, Origin, ThinkingMode, ThinkingSwitch};
 use pattern::Pattern;
 
 use crate::config::PRESETS;

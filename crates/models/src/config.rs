@@ -5,8 +5,10 @@
 mod declared;
 mod keys;
 mod presets;
+mod switch;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -16,13 +18,17 @@ use serde_json::{Map, Value};
 use declared::Declared;
 pub use keys::{ENTRY_KEYS, KeyDoc};
 pub use presets::{Dialect, PRESETS, Preset};
+pub use switch::Switch;
 
 use crate::catalogue::{Capabilities, Facts};
+use crate::http::Proxy;
 use crate::probe::Profile;
 
 /// Providers pause while they think; four minutes without a byte is a hang.
 pub const DEFAULT_STREAM_CHUNK_TIMEOUT: Duration = Duration::from_secs(240);
 pub const DEFAULT_MAX_RETRIES: u32 = 2;
+/// Longer than any answer that somebody waits for.
+pub const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// One element of `models:` as the user wrote it. [`ENTRY_KEYS`] documents every key.
 #[derive(Clone, Default, Deserialize)]
@@ -62,6 +68,16 @@ pub struct ModelEntry {
     pub max_tokens_key: Option<MaxTokensKey>,
     pub capabilities: Option<Facts>,
     pub use_responses_api: Option<bool>,
+    pub connect_timeout: Option<f64>,
+    pub total_timeout: Option<f64>,
+    pub proxy: Option<String>,
+    pub ca_file: Option<PathBuf>,
+    pub fallbacks: Option<Vec<String>>,
+    pub max_concurrent_calls: Option<u32>,
+    pub requests_per_minute: Option<u32>,
+    pub tokens_per_minute: Option<u32>,
+    pub text_tool_calls: Option<Switch>,
+    pub think_tags: Option<Switch>,
     /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -119,8 +135,22 @@ pub struct ModelConfig {
     /// How long to wait for the response headers; `stream_chunk_timeout` when not given.
     pub timeout: Option<Duration>,
     pub stream_chunk_timeout: Duration,
-    /// For whoever repeats a failed call; a model itself never does.
+    /// How long a connection may take; the client's default when not given.
+    pub connect_timeout: Option<Duration>,
+    /// A call with all its repetitions and pauses.
+    pub total_timeout: Duration,
+    /// How often [`Resilient`](crate::Resilient) repeats a failed call.
     pub max_retries: u32,
+    /// Names of the models that are asked when this one fails.
+    pub fallbacks: Vec<String>,
+    /// Calls at once at this address.
+    pub max_concurrent_calls: Option<u32>,
+    pub requests_per_minute: Option<u32>,
+    pub tokens_per_minute: Option<u32>,
+    /// Instead of the network's proxy.
+    pub proxy: Option<Proxy>,
+    /// Certificates to trust beside the system's.
+    pub ca_file: Option<PathBuf>,
     pub supports_thinking: bool,
     pub supports_reasoning_effort: bool,
     pub supports_vision: bool,
@@ -132,6 +162,8 @@ pub struct ModelConfig {
     /// Merged into every request body.
     pub extra_body: Map<String, Value>,
     pub pricing: Option<Pricing>,
+    /// What of the model's text is read as tool calls and as reasoning.
+    pub text: crate::TextOptions,
     /// Keys of the entry that have no meaning here.
     pub ignored: Vec<String>,
     pub key_source: KeySource,
@@ -179,13 +211,17 @@ impl ModelConfig {
         let Some(preset) = Preset::find(&entry.provider) else {
             return Err(ModelConfigError::UnknownProvider { name, given: entry.provider });
         };
-        let base_url = base_url(entry.base_url.as_deref(), preset, &name)?;
-        let dialect = dialect(entry.use_responses_api, preset, &base_url, &name)?;
+        let (base_url, spoken) = base_url(entry.base_url.as_deref(), preset, &name)?;
+        let dialect = dialect(entry.use_responses_api, preset, spoken, &base_url, &name)?;
         let (api_key, key_source) = api_key(&entry, preset, &name, lookup)?;
         let declared = Declared::of(&entry);
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
         let timeout = seconds("timeout", entry.timeout)?;
         let stream_chunk_timeout = seconds("stream_chunk_timeout", entry.stream_chunk_timeout)?;
+        let connect_timeout = seconds("connect_timeout", entry.connect_timeout)?;
+        let total_timeout = seconds("total_timeout", entry.total_timeout)?;
+        let proxy = entry.proxy.as_deref().map(Proxy::parse).transpose();
+        let proxy = proxy.map_err(|message| ModelConfigError::Invalid { name: name.clone(), message })?;
         let headers = headers(&name, entry.default_headers.unwrap_or_default())?;
 
         let mut extra_body = entry.model_kwargs.unwrap_or_default();
@@ -208,8 +244,10 @@ impl ModelConfig {
             (None, Some(_)) => MaxTokensKey::MaxCompletionTokens,
             (None, None) => preset.max_tokens_key(&entry.model),
         };
+        let capabilities = declared.capabilities(preset, dialect, &base_url, &entry.model, None);
         let config = Self {
-            capabilities: declared.capabilities(preset, dialect, &base_url, &entry.model, None),
+            text: declared.text(preset, &base_url, &capabilities),
+            capabilities,
             declared,
             key_source,
             parameters,
@@ -227,7 +265,15 @@ impl ModelConfig {
             temperature: entry.temperature,
             timeout,
             stream_chunk_timeout: stream_chunk_timeout.unwrap_or(DEFAULT_STREAM_CHUNK_TIMEOUT),
+            connect_timeout,
+            total_timeout: total_timeout.unwrap_or(DEFAULT_TOTAL_TIMEOUT),
             max_retries: entry.max_retries.unwrap_or(DEFAULT_MAX_RETRIES),
+            fallbacks: entry.fallbacks.unwrap_or_default(),
+            max_concurrent_calls: entry.max_concurrent_calls,
+            requests_per_minute: entry.requests_per_minute,
+            tokens_per_minute: entry.tokens_per_minute,
+            proxy,
+            ca_file: entry.ca_file,
             supports_thinking: false,
             supports_reasoning_effort: false,
             supports_vision: false,
@@ -248,6 +294,7 @@ impl ModelConfig {
         if let (true, Some(preset)) = (profile.is_of(&self), Preset::find(self.provider)) {
             self.capabilities =
                 self.declared.capabilities(preset, self.dialect, &self.base_url, &self.model, Some(profile));
+            self.text = self.declared.text(preset, &self.base_url, &self.capabilities);
         }
         self.settled()
     }
@@ -277,7 +324,7 @@ impl ModelConfig {
     }
 }
 
-fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, ModelConfigError> {
+fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<(String, Dialect), ModelConfigError> {
     let invalid = |message| ModelConfigError::Invalid { name: name.to_owned(), message };
     let url = given.map(str::trim).filter(|url| !url.is_empty()).or(preset.base_url);
     let Some(url) = url else {
@@ -292,28 +339,32 @@ fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<String, 
     }
     // People paste what their provider's page shows, which may be the whole endpoint.
     let url = url.trim_end_matches('/');
-    let endings: &[&str] = match preset.dialect {
+    let dialect = preset.dialect_at(url);
+    let endings: &[&str] = match dialect {
         Dialect::OpenAi | Dialect::Responses => &["/chat/completions", "/responses"],
         Dialect::Anthropic => &["/v1/messages", "/v1"],
+        Dialect::Gemini => &["/v1beta/models", "/v1beta", "/v1"],
+        Dialect::Ollama => &["/api/chat", "/api"],
     };
     let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
-    Ok(url.trim_end_matches('/').to_owned())
+    Ok((url.trim_end_matches('/').to_owned(), dialect))
 }
 
 /// OpenAI's newer models refuse tools together with reasoning in chat completions. Its imitators may know nothing else.
 fn dialect(
     responses: Option<bool>,
     preset: &Preset,
+    spoken: Dialect,
     base_url: &str,
     name: &str,
 ) -> Result<Dialect, ModelConfigError> {
-    match (preset.dialect, responses) {
+    match (spoken, responses) {
         (Dialect::OpenAi, Some(true)) => Ok(Dialect::Responses),
         (Dialect::Responses, Some(false)) => Ok(Dialect::OpenAi),
         (Dialect::OpenAi, None) if preset.name == "openai" && preset.base_url == Some(base_url) => {
             Ok(Dialect::Responses)
         }
-        (Dialect::OpenAi | Dialect::Responses, _) | (_, None | Some(false)) => Ok(preset.dialect),
+        (Dialect::OpenAi | Dialect::Responses, _) | (_, None | Some(false)) => Ok(spoken),
         (_, Some(true)) => {
             let message = format!("`use_responses_api` has no meaning for `use: {}`; remove it", preset.name);
             Err(ModelConfigError::Invalid { name: name.to_owned(), message })

@@ -167,3 +167,63 @@ fn the_catalogue_lists_every_key_that_is_read() {
         assert!(ENTRY_KEYS.iter().any(|doc| doc.name == *key), "`{key}` is read but not documented");
     }
 }
+
+#[test]
+fn an_address_for_openai_clients_is_spoken_to_as_one() {
+    let at = |provider: &str, url: Option<&str>| {
+        let config =
+            resolve(json!({"use": provider, "model": "m", "base_url": url, "api_key": "key"})).unwrap();
+        (config.dialect, config.base_url)
+    };
+    let google = "https://generativelanguage.googleapis.com";
+    for class in ["gemini", "langchain_google_genai:ChatGoogleGenerativeAI"] {
+        assert_eq!(at(class, None), (Dialect::Gemini, google.to_owned()));
+    }
+    assert_eq!(at("gemini", Some("https://proxy/v1beta/")), (Dialect::Gemini, "https://proxy".to_owned()));
+    let compatible = format!("{google}/v1beta/openai");
+    for url in [format!("{compatible}/"), format!("{compatible}/chat/completions")] {
+        assert_eq!(at("gemini", Some(&url)), (Dialect::OpenAi, compatible.clone()));
+    }
+    for class in ["ollama", "langchain_ollama:ChatOllama"] {
+        assert_eq!(at(class, None), (Dialect::Ollama, "http://127.0.0.1:11434".to_owned()));
+    }
+    assert_eq!(at("ollama", Some("http://box:1/api/chat")), (Dialect::Ollama, "http://box:1".to_owned()));
+    assert_eq!(at("ollama", Some("http://box:1/v1/")), (Dialect::OpenAi, "http://box:1/v1".to_owned()));
+}
+
+#[test]
+fn ollama_has_a_window_that_an_agent_fits_into() {
+    let window = |json: Value| resolve(json).unwrap().context_window;
+    assert_eq!(window(json!({"use": "ollama", "model": "m"})), Some(32_768));
+    assert_eq!(window(json!({"use": "ollama", "model": "m", "num_ctx": 4096})), Some(4096));
+    assert_eq!(window(json!({"use": "ollama", "model": "m", "base_url": "http://box:1/v1"})), None);
+}
+
+#[test]
+fn text_is_searched_where_open_models_are_served_or_as_the_user_says() {
+    use crate::CallsInText::{Always, Off, UnlessNative};
+    let text = |entry: Value| {
+        let entry: ModelEntry = serde_json::from_value(entry).unwrap();
+        ModelConfig::resolve(entry, &|_| Some("key".into())).unwrap().text
+    };
+    let of = |provider: &str, more: Value| {
+        let mut entry =
+            json!({"name": "m", "model": "x", "use": provider, "base_url": "http://127.0.0.1:1/v1"});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let text = text(entry);
+        (text.calls, text.think)
+    };
+    for provider in ["ollama", "lmstudio", "llamacpp", "vllm", "openai-compatible", "openrouter", "openai"] {
+        assert_eq!(of(provider, json!({})), (UnlessNative, true), "{provider}");
+    }
+    for provider in ["anthropic", "gemini", "deepseek", "moonshot", "mistral", "xai"] {
+        assert_eq!(of(provider, json!({})), (Off, false), "{provider}");
+    }
+    assert_eq!(of("groq", json!({})), (Off, true));
+    let own = text(json!({"name": "m", "model": "x", "use": "openai"}));
+    assert_eq!((own.calls, own.think), (Off, false), "OpenAI itself calls natively");
+    assert_eq!(of("deepseek", json!({"text_tool_calls": "on", "think_tags": true})), (Always, true));
+    assert_eq!(of("ollama", json!({"text_tool_calls": false, "think_tags": "off"})), (Off, false));
+    let wrong = serde_json::from_value::<ModelEntry>(json!({"text_tool_calls": "maybe"}));
+    assert!(wrong.err().unwrap().to_string().contains("`auto`, `on` or `off`"));
+}

@@ -5,9 +5,12 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, timeout_at};
 
-use crate::config::{ModelConfig, ModelEntry};
+use crate::config::{Dialect, ModelConfig, ModelEntry, Preset};
+use crate::ollama::DEFAULT_CONTEXT;
 
 /// How long [`probe_local`] looks, in all.
 pub const PROBE_TIMEOUT: Duration = Duration::from_millis(150);
@@ -38,7 +41,11 @@ const KNOWN: &[Known] = &[
         ..known("openai", "OPENAI_API_KEY", "gpt-5.6")
     },
     known("deepseek", "DEEPSEEK_API_KEY", "deepseek-v4-flash"),
-    known("gemini", "GEMINI_API_KEY", "gemini-3.6-flash"),
+    Known {
+        base_env: Some("GOOGLE_GEMINI_BASE_URL"),
+        model_env: Some("GEMINI_MODEL"),
+        ..known("gemini", "GEMINI_API_KEY", "gemini-3.6-flash")
+    },
     known("openrouter", "OPENROUTER_API_KEY", "openrouter/auto"),
     known("groq", "GROQ_API_KEY", "openai/gpt-oss-120b"),
     known("mistral", "MISTRAL_API_KEY", "mistral-large-latest"),
@@ -55,7 +62,9 @@ pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<ModelConfig> {
     let set =
         |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let found = KNOWN.iter().filter_map(|known| {
-        set(known.key)?;
+        // The first of a provider's variables has the preference; Google's clients read two.
+        let keys = Preset::find(known.provider).map_or(&[][..], |preset| preset.key_env);
+        std::iter::once(&known.key).chain(keys).find_map(|key| set(key))?;
         let model = known.model_env.and_then(set).unwrap_or_else(|| known.model.to_owned());
         let entry = ModelEntry {
             name: model.clone(),
@@ -82,23 +91,29 @@ pub async fn probe_ports(
     within: Duration,
 ) -> Vec<ModelConfig> {
     let probes = ports.iter().map(async |(provider, port)| {
-        let asked = tokio::time::timeout(within, ask(http, *port));
-        let model = asked.await.ok()??;
-        let entry = ModelEntry {
+        let deadline = Instant::now() + within;
+        let native = Preset::find(provider).is_some_and(|preset| preset.dialect == Dialect::Ollama);
+        let base_url = format!("http://127.0.0.1:{port}{}", if native { "" } else { "/v1" });
+        let list = format!("{base_url}{}", if native { "/api/tags" } else { "/models" });
+        let model = timeout_at(deadline, ask(http, &list)).await.ok()??;
+        let mut entry = ModelEntry {
             name: model.clone(),
             provider: (*provider).to_owned(),
             model,
-            base_url: Some(format!("http://127.0.0.1:{port}/v1")),
+            base_url: Some(base_url.clone()),
             ..ModelEntry::default()
         };
+        if native && let Ok(Some(shown)) = timeout_at(deadline, show(http, &base_url, &entry.model)).await {
+            shown.complete(&mut entry);
+        }
         ModelConfig::resolve(entry, &|_| None).ok()
     });
     join_all(probes).await.into_iter().flatten().collect()
 }
 
 /// The first model that can talk, if a model server answers there.
-async fn ask(http: &reqwest::Client, port: u16) -> Option<String> {
-    let response = http.get(format!("http://127.0.0.1:{port}/v1/models")).send().await.ok()?;
+async fn ask(http: &reqwest::Client, url: &str) -> Option<String> {
+    let response = http.get(url).send().await.ok()?;
     if !response.status().is_success() {
         return None;
     }
@@ -106,10 +121,42 @@ async fn ask(http: &reqwest::Client, port: u16) -> Option<String> {
     model_ids(&list)?.find(|id| !is_embedding(id)).map(str::to_owned)
 }
 
-/// The ids in a model list; `None` when it is none.
+/// What Ollama tells about one model.
+#[derive(Deserialize)]
+struct Shown {
+    #[serde(default)]
+    capabilities: Vec<String>,
+    #[serde(default)]
+    model_info: Map<String, Value>,
+}
+
+impl Shown {
+    fn complete(&self, entry: &mut ModelEntry) {
+        let can = |word: &str| Some(self.capabilities.iter().any(|capability| capability == word));
+        if !self.capabilities.is_empty() {
+            (entry.supports_vision, entry.supports_thinking) = (can("vision"), can("thinking"));
+        }
+        // The key begins with the model's architecture. A larger window than the default takes memory that only the
+        // owner of the machine can grant.
+        let trained = self.model_info.iter().find(|(key, _)| key.ends_with(".context_length"));
+        let trained = trained.and_then(|(_, length)| u32::try_from(length.as_u64()?).ok());
+        entry.context_window = trained.map(|trained| trained.min(DEFAULT_CONTEXT));
+    }
+}
+
+async fn show(http: &reqwest::Client, base_url: &str, model: &str) -> Option<Shown> {
+    let asked = http.post(format!("{base_url}/api/show")).body(json!({"model": model}).to_string());
+    let response = asked.send().await.ok().filter(|response| response.status().is_success())?;
+    serde_json::from_slice(&response.bytes().await.ok()?).ok()
+}
+
+/// The ids in a model list, in OpenAI's shape or in that of Google and Ollama; `None` when it is none.
 pub(crate) fn model_ids(list: &Value) -> Option<impl Iterator<Item = &str>> {
-    let models = list.get("data")?.as_array()?;
-    Some(models.iter().filter_map(|model| model.get("id").and_then(Value::as_str)))
+    let models = list.get("data").or(list.get("models"))?.as_array()?;
+    Some(models.iter().filter_map(|model| {
+        let id = model.get("id").or(model.get("name"))?.as_str()?;
+        Some(id.strip_prefix("models/").unwrap_or(id))
+    }))
 }
 
 fn is_embedding(id: &str) -> bool {

@@ -17,7 +17,7 @@ use hart_types::{Body, Message};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Capabilities, Choice, ThinkingMode};
-use crate::config::ModelConfig;
+use crate::config::{Dialect, ModelConfig};
 use crate::encoded::{Encodings, Size};
 use content::Unseen;
 
@@ -27,6 +27,8 @@ pub(crate) struct Fitted {
     capabilities: Capabilities,
     /// Parameters of the configuration that were taken out when it was built.
     left_out: Vec<Parameter>,
+    /// The dialect has no word of its own for the least thought.
+    least_by_effort: bool,
     /// The configured one, of a model that takes it only while it does not think.
     temperature: Option<f32>,
     /// One bit per parameter that has been spoken of.
@@ -130,6 +132,7 @@ impl Fitted {
             model,
             capabilities: config.capabilities.clone(),
             left_out,
+            least_by_effort: matches!(config.dialect, Dialect::OpenAi | Dialect::Anthropic),
             temperature: config.temperature.filter(|_| refused).map(|degree| degree as f32),
             told: AtomicU32::new(0),
             replaced: Mutex::default(),
@@ -189,7 +192,8 @@ impl Fitted {
             }
             (Some(ThinkingMode::Always), Reasoning::Off) => {
                 // Where there is no word for the least it can do, the lowest effort comes nearest.
-                if known.thinking_switch.value.as_ref().is_none_or(|switch| switch.off.is_empty()) {
+                let switch = known.thinking_switch.value.as_ref();
+                if self.least_by_effort && switch.is_none_or(|switch| switch.off.is_empty()) {
                     settings.reasoning = Reasoning::On(Effort::Low);
                 }
                 self.tell(Parameter::ThinkingOff);

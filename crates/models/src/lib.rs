@@ -1,7 +1,7 @@
 //! Turns a `ChatRequest` into a provider's stream of chunks.
 //!
-//! Invariant: a provider's JSON is named here and nowhere else; nothing here retries, and nothing reads the
-//! environment or a file that it was not given.
+//! Invariant: a provider's JSON is named here and nowhere else; a dialect asks once and [`Resilient`] alone asks again;
+//! nothing reads the environment or a file that it was not given.
 
 mod anthropic;
 pub mod catalogue;
@@ -11,17 +11,23 @@ pub mod discover;
 mod encoded;
 mod factory;
 mod fitted;
+mod gemini;
 pub mod http;
+mod lines;
 mod merge;
+mod ollama;
 mod openai;
 mod playback;
 pub mod probe;
 pub mod reachability;
+mod repair;
 pub mod replay;
+mod resilient;
 mod responses;
 mod scripted;
 pub mod sse;
 mod strict_schema;
+mod text_calls;
 mod thinking;
 mod tool_args;
 mod wire;
@@ -30,14 +36,22 @@ pub use anthropic::Anthropic;
 pub use catalogue::{Capabilities, Catalogue, Facts, Known, Origin};
 pub use config::{
     Dialect, ENTRY_KEYS, KeyDoc, KeySource, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset,
-    Pricing,
+    Pricing, Switch,
 };
-pub use factory::build;
+pub use factory::{Context, build};
+pub use gemini::Gemini;
+pub use http::{HttpError, HttpSettings, Proxy};
+pub use ollama::Ollama;
 pub use openai::OpenAi;
 pub use probe::Profile;
 pub use reachability::Reachability;
+pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
+pub use resilient::{LimitSettings, Limits, Resilient, RetryPolicy, Route};
 pub use responses::Responses;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
+#[doc(hidden)]
+pub use text_calls::scan as scan_text;
+pub use text_calls::{CallsInText, TextCalls, TextOptions};
 pub use tool_args::parse_tool_arguments;

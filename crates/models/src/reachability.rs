@@ -39,6 +39,8 @@ pub async fn check(config: &ModelConfig, http: &reqwest::Client) -> Reachability
     let (path, auth) = match config.dialect {
         Dialect::OpenAi | Dialect::Responses => ("/models", ("authorization", "Bearer ")),
         Dialect::Anthropic => ("/v1/models", ("x-api-key", "")),
+        Dialect::Gemini => ("/v1beta/models?pageSize=1000", crate::gemini::KEY),
+        Dialect::Ollama => ("/api/tags", ("authorization", "Bearer ")),
     };
     let url = format!("{}{path}", config.base_url);
     let mut request = http.get(&url).headers(http::authorized(config, auth)).timeout(PATIENCE);

@@ -42,16 +42,47 @@ async fn only_a_model_list_counts_and_embedders_are_passed_over() {
     let list =
         json!({"object": "list", "data": [{"id": "nomic-embed-text"}, {"id": "qwen3:8b"}, {"id": "x"}]});
     let good = pretend(&mut tasks, answer("200 OK", &list.to_string())).await;
+    // What it answers to everything is no description of a model, and so changes nothing.
+    let tags = json!({"models": [{"name": "nomic-embed-text:latest"}, {"name": "qwen3:8b"}]});
+    let native = pretend(&mut tasks, answer("200 OK", &tags.to_string())).await;
     let page = pretend(&mut tasks, answer("200 OK", "<html>hello</html>")).await;
     let refusing = pretend(&mut tasks, answer("401 Unauthorized", "{}")).await;
     let silent = pretend(&mut tasks, None).await;
     let empty = pretend(&mut tasks, answer("200 OK", "{\"data\":[]}")).await;
-    let ports =
-        [("vllm", page), ("lmstudio", refusing), ("llamacpp", silent), ("vllm", empty), ("ollama", good)];
+    let ports = [
+        ("vllm", page),
+        ("lmstudio", refusing),
+        ("llamacpp", silent),
+        ("vllm", empty),
+        ("lmstudio", good),
+        ("ollama", page),
+        ("ollama", native),
+    ];
     let found = probe_ports(&http(), &ports, Duration::from_secs(3)).await;
-    assert_eq!(found.len(), 1);
-    assert_eq!((found[0].provider, found[0].model.as_str()), ("ollama", "qwen3:8b"));
+    let told: Vec<_> =
+        found.iter().map(|found| (found.provider, found.model.as_str(), found.dialect)).collect();
+    let want = [("lmstudio", "qwen3:8b", Dialect::OpenAi), ("ollama", "qwen3:8b", Dialect::Ollama)];
+    assert_eq!(told, want);
     assert_eq!(found[0].base_url, format!("http://127.0.0.1:{good}/v1"));
+    assert_eq!(found[1].base_url, format!("http://127.0.0.1:{native}"));
+    assert_eq!((found[1].context_window, found[1].supports_thinking), (Some(32_768), false));
+}
+
+#[tokio::test]
+async fn ollama_tells_what_its_model_can_do() {
+    let mut tasks = tokio::task::JoinSet::new();
+    // One answer to both questions: the list, and the description.
+    for (length, window) in [(8192, 8192), (262_144, 32_768)] {
+        let both = json!({
+            "models": [{"name": "qwen3-vl:8b"}],
+            "capabilities": ["completion", "tools", "vision", "thinking"],
+            "model_info": {"general.architecture": "qwen3vl", "qwen3vl.context_length": length},
+        });
+        let port = pretend(&mut tasks, answer("200 OK", &both.to_string())).await;
+        let found = probe_ports(&http(), &[("ollama", port)], Duration::from_secs(3)).await;
+        assert!(found[0].supports_vision && found[0].supports_thinking);
+        assert_eq!(found[0].context_window, Some(window));
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use hart_models::{Dialect, ModelConfig};
 use hart_testkit::{ModelServer, RecordedRequest, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{DIALECTS, KEY, config, http};
+use crate::support::{DIALECTS, KEY, config, http, sends};
 
 async fn probed(config: &ModelConfig, context: u32) -> Profile {
     let told = Mutex::new(Vec::new());
@@ -26,18 +26,40 @@ fn last_user(asked: &RecordedRequest) -> String {
     asked.texts_of("user").pop().unwrap_or_default()
 }
 
+const SCHEMA: &[&str] = &["response_format", "format", "responseJsonSchema"];
+const STOP: &[&str] = &["stop", "stop_sequences", "stopSequences"];
+
+/// Gemini tells by its name whether it thinks.
+fn model(dialect: Dialect) -> Value {
+    if dialect == Dialect::Gemini { json!({"model": "gemini-2.5-flash"}) } else { json!({}) }
+}
+
+/// What a protocol has no place for.
+fn impossible(dialect: Dialect, check: &str) -> bool {
+    match dialect {
+        Dialect::Responses => check == "stop_sequences",
+        Dialect::Ollama => check.starts_with("tool_choice"),
+        _ => false,
+    }
+}
+
 /// A model that can do everything, as far as a script can.
 fn good(asked: &RecordedRequest) -> Turn {
     let text = last_user(asked);
     let body = &asked.body;
-    let thinks = body.get("reasoning_effort").is_some()
-        || body["thinking"]["type"] == "enabled"
-        || body["reasoning"].get("effort").is_some_and(|effort| effort != "none");
+    let thinking = [
+        &body["reasoning_effort"],
+        &body["thinking"]["type"],
+        &body["reasoning"]["effort"],
+        &body["think"],
+        &body["generationConfig"]["thinkingConfig"]["thinkingBudget"],
+    ];
+    let thinks = thinking.iter().any(|word| ![json!(null), json!(false), json!(0), json!("none")].contains(word));
     let turn = if thinks { Turn::new().reasoning("Let me see.").signature("sig") } else { Turn::new() };
     let call = |turn: Turn, n: usize| {
         (0..n).fold(turn, |turn, i| turn.tool_call(format!("c{i}"), "get_code", json!({"city": "Oslo"})))
     };
-    let forced = !body["tool_choice"].is_null();
+    let forced = sends(body, &["tool_choice", "toolConfig"]);
     if !asked.tool_results().is_empty() {
         turn.text("The code is 7319.")
     } else if text.contains("both cities") {
@@ -50,12 +72,10 @@ fn good(asked: &RecordedRequest) -> Turn {
         turn.text("PINEAPPLE")
     } else if text.contains("colour") {
         turn.text("Red.")
-    } else if body.get("response_format").is_some()
-        || body["output_config"].get("format").is_some()
-        || body["text"].get("format").is_some()
+    } else if sends(body, SCHEMA)
     {
         turn.text(r#"{"city": "Paris", "population": 2100000}"#)
-    } else if body.get("stop").is_some() || body.get("stop_sequences").is_some() {
+    } else if sends(body, STOP) {
         turn.text("1 2 3 4 5 ")
     } else if text.contains("very beginning") {
         turn.text("HELIOTROPE-4417").usage(2_400, 5)
@@ -70,13 +90,11 @@ fn good(asked: &RecordedRequest) -> Turn {
 async fn a_good_endpoint_can_do_everything() {
     for dialect in DIALECTS {
         let server = ModelServer::with(good).await;
-        let profile = probed(&config(&server, dialect, json!({})), 2_000).await;
-        let has_stop = dialect != Dialect::Responses;
-        let expected = |check: &&Check| {
-            let possible = check.name != "stop_sequences" || has_stop;
-            check.outcome != if possible { Outcome::Yes } else { Outcome::No }
+        let profile = probed(&config(&server, dialect, model(dialect)), 2_000).await;
+        let unexpected = |check: &&Check| {
+            check.outcome != if impossible(dialect, &check.name) { Outcome::No } else { Outcome::Yes }
         };
-        let doubtful: Vec<_> = profile.checks.iter().filter(expected).collect();
+        let doubtful: Vec<_> = profile.checks.iter().filter(unexpected).collect();
         assert!(doubtful.is_empty(), "{dialect:?}: {doubtful:#?}");
         assert!(profile.talks());
         assert_eq!(profile.checks.len(), 18);
@@ -87,10 +105,10 @@ async fn a_good_endpoint_can_do_everything() {
         );
         assert_eq!(
             (facts.stop, facts.parallel_calls, facts.text_tool_calls),
-            (has_stop.then_some(true), Some(true), Some(false))
+            ((dialect != Dialect::Responses).then_some(true), Some(true), Some(false))
         );
         assert_eq!(facts.thinking, Some(ThinkingMode::Optional));
-        assert_eq!(facts.tool_choice.as_ref().unwrap().len(), 4);
+        assert_eq!(facts.tool_choice.as_ref().map(Vec::len), (dialect != Dialect::Ollama).then_some(4));
         assert_eq!(facts.context_window, None, "remembering says nothing about where it ends");
         let count = server.requests().len() as u32;
         let estimate = probe::estimate(2_000);
@@ -108,32 +126,30 @@ fn bad(asked: &RecordedRequest) -> Turn {
     if raw.contains("iVBORw0") {
         return Turn::status(500).message("image input is not supported");
     }
-    if body.get("response_format").is_some()
-        || body["output_config"].get("format").is_some()
-        || body["text"].get("format").is_some()
+    if sends(body, SCHEMA)
     {
         return refuse("response schemas are not supported");
     }
-    if body.get("temperature").is_some() {
+    if sends(body, &["temperature"]) {
         return refuse("temperature is not supported with this model");
     }
-    if body.get("reasoning_effort").is_some() || body.get("reasoning").is_some() {
+    if sends(body, &["reasoning_effort", "reasoning"]) {
         return refuse("unknown parameter: reasoning_effort");
     }
-    if body.get("thinking").is_some() {
+    if sends(body, &["thinking", "think", "thinkingConfig"]) {
         return refuse("this model does not think");
     }
     if raw.contains("be very polite") {
         return refuse("only one system message is allowed");
     }
-    if !body["tool_choice"].is_null() {
+    if sends(body, &["tool_choice", "toolConfig"]) {
         return Turn::new().text("Good morning!").without_usage();
     }
     if text.contains("Use the tool") {
         return Turn::new()
             .text(r#"<tool_call>{"name": "get_code", "arguments": {"city": "Oslo"}}</tool_call>"#);
     }
-    if body.get("stop").is_some() || body.get("stop_sequences").is_some() {
+    if sends(body, STOP) {
         return Turn::new().text("1 2 3 4 5 6 7 8 9");
     }
     if text.contains("very beginning") {
@@ -146,7 +162,7 @@ fn bad(asked: &RecordedRequest) -> Turn {
 async fn a_bad_endpoint_is_found_out() {
     for dialect in DIALECTS {
         let server = ModelServer::with(bad).await;
-        let config = config(&server, dialect, json!({}));
+        let config = config(&server, dialect, model(dialect));
         let profile = probed(&config, 2_000).await;
         let outcome = |name: &str| profile.outcome(name).unwrap_or_else(|| panic!("{name} was not checked"));
         assert!(profile.talks());
@@ -173,7 +189,8 @@ async fn a_bad_endpoint_is_found_out() {
             (facts.vision, facts.text_tool_calls, facts.single_system_message),
             (Some(false), Some(true), Some(true))
         );
-        assert_eq!(facts.tool_choice, Some(vec![Choice::Auto, Choice::None]));
+        let free = (dialect != Dialect::Ollama).then(|| vec![Choice::Auto, Choice::None]);
+        assert_eq!(facts.tool_choice, free);
         let config = config.with_profile(&profile);
         assert_eq!(config.context_window, Some(512));
         assert!(!config.profile().vision);

@@ -13,7 +13,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const KEY: &str = "sk-test-very-secret";
-pub(crate) const DIALECTS: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
+/// Those that send a call's arguments as text, which can be broken in ways that an object cannot.
+pub(crate) const WITH_TEXT_ARGUMENTS: [Dialect; 3] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
+
+pub(crate) const DIALECTS: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
 pub(crate) fn http() -> reqwest::Client {
     hart_models::http::client().unwrap()
@@ -24,6 +29,8 @@ pub(crate) fn config(server: &ModelServer, dialect: Dialect, more: Value) -> Mod
     let (provider, base) = match dialect {
         Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
         Dialect::Anthropic => ("anthropic", server.anthropic_base()),
+        Dialect::Gemini => ("gemini", server.gemini_base()),
+        Dialect::Ollama => ("ollama", server.ollama_base()),
     };
     let mut entry =
         json!({"name": "m", "use": provider, "model": "mock-1", "base_url": base, "api_key": KEY});
@@ -80,7 +87,8 @@ pub(crate) async fn collect(mut stream: ChatStream) -> Result<Said, ModelError> 
     while let Some(chunk) = stream.next().await {
         assert!(said.message.is_none(), "nothing comes after the end");
         match chunk? {
-            ChatChunk::Restart(error) => panic!("nothing here retries: {error}"),
+            ChatChunk::Restart(restart) => panic!("nothing here retries: {restart}"),
+            ChatChunk::Waiting(waiting) => panic!("nothing here waits: {waiting}"),
             ChatChunk::Text(text) => said.text.push_str(&text),
             ChatChunk::Reasoning(text) => said.reasoning.push_str(&text),
             ChatChunk::ToolCall(call) => {
@@ -115,4 +123,41 @@ pub(crate) async fn fails(model: &dyn ChatModel, request: ChatRequest) -> ModelE
         }
         Ok(said) => panic!("an answer instead of an error: {said:?}"),
     }
+}
+
+/// Everything a model said that does not give up at once.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    pub(crate) restarts: Vec<hart_kernel::Restart>,
+    pub(crate) answer: Option<Result<Message, ModelError>>,
+}
+
+pub(crate) async fn hear(model: &dyn ChatModel, request: ChatRequest) -> Heard {
+    let mut heard = Heard::default();
+    let mut stream = model.stream(request, &CancellationToken::new()).await.unwrap();
+    while let Some(item) = stream.next().await {
+        assert!(heard.answer.is_none(), "nothing comes after the end");
+        match item {
+            Ok(ChatChunk::Text(text)) => heard.text.push_str(&text),
+            Ok(ChatChunk::Reasoning(_) | ChatChunk::ToolCall(_) | ChatChunk::Waiting(_)) => {}
+            Ok(ChatChunk::Restart(restart)) => {
+                heard.text.clear();
+                heard.restarts.push(*restart);
+            }
+            Ok(ChatChunk::Done(message)) => heard.answer = Some(Ok(*message)),
+            Err(error) => heard.answer = Some(Err(error)),
+        }
+    }
+    heard
+}
+
+/// Whether a request has a parameter by any of its names, wherever its dialect keeps it.
+pub(crate) fn sends(body: &Value, names: &[&str]) -> bool {
+    const SAID: [&str; 7] =
+        ["messages", "input", "contents", "tools", "system", "instructions", "systemInstruction"];
+    let Value::Object(map) = body else { return false };
+    map.iter().any(|(key, value)| {
+        names.contains(&key.as_str()) || (!SAID.contains(&key.as_str()) && sends(value, names))
+    })
 }

@@ -129,6 +129,18 @@ impl ModelServer {
         self.url()
     }
 
+    /// The base that Gemini clients append `/v1beta/models/…` to.
+    #[must_use]
+    pub fn gemini_base(&self) -> String {
+        self.url()
+    }
+
+    /// The base that Ollama clients append `/api/chat` to.
+    #[must_use]
+    pub fn ollama_base(&self) -> String {
+        self.url()
+    }
+
     /// Every request so far, model call or not.
     #[must_use]
     pub fn requests(&self) -> Vec<Arc<RecordedRequest>> {
@@ -237,6 +249,8 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response 
     let Some(dialect) = request.dialect() else {
         return match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/v1/models") => json(200, &wire::models(speaks)),
+            ("GET", "/v1beta/models") => json(200, &wire::models(Dialect::Gemini)),
+            ("GET", "/api/tags") => json(200, &wire::models(Dialect::Ollama)),
             (method, path) => json(404, &wire::error(speaks, 404, &format!("no route {method} {path}"))),
         };
     };
@@ -261,17 +275,20 @@ async fn serve(State(shared): State<Arc<Shared>>, request: Request) -> Response 
 
 fn respond(dialect: Dialect, turn: &Turn, asked: &Asked, stream: bool, witness: Witness) -> Response {
     const JSON: &str = "application/json";
-    const SSE: &str = "text/event-stream; charset=utf-8";
+    let streamed = match dialect {
+        Dialect::Ollama => "application/x-ndjson",
+        _ => "text/event-stream; charset=utf-8",
+    };
     let whole = |json: &Value| vec![Bytes::from(json.to_string())];
     let (content_type, frames) = match &turn.payload {
-        Some(Payload::Sse(bytes)) => (SSE, vec![bytes.clone()]),
+        Some(Payload::Sse(bytes)) => (streamed, vec![bytes.clone()]),
         Some(Payload::Json(value)) => (JSON, whole(value)),
         Some(Payload::Text(text)) => ("text/plain; charset=utf-8", vec![Bytes::from(text.clone())]),
         None if turn.status >= 400 => {
             let message = turn.message.as_deref().unwrap_or("scripted error");
             (JSON, whole(&wire::error(dialect, turn.status, message)))
         }
-        None if stream => (SSE, wire::events(dialect, turn, asked)),
+        None if stream => (streamed, broken(wire::events(dialect, turn, asked), dialect, turn, asked)),
         None => (JSON, whole(&wire::message(dialect, turn, asked))),
     };
     let mut response =
@@ -279,16 +296,36 @@ fn respond(dialect: Dialect, turn: &Turn, asked: &Asked, stream: bool, witness: 
     *response.status_mut() = StatusCode::from_u16(turn.status).expect("a status code");
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    let (id_name, id) = match dialect {
-        Dialect::OpenAi | Dialect::Responses => ("x-request-id", format!("req_{}", asked.seq)),
-        Dialect::Anthropic => ("request-id", format!("req_{}", asked.seq)),
+    // The last two do not name requests in a header.
+    let id_name = match dialect {
+        Dialect::OpenAi | Dialect::Responses => Some("x-request-id"),
+        Dialect::Anthropic => Some("request-id"),
+        Dialect::Gemini | Dialect::Ollama => None,
     };
-    headers.insert(id_name, HeaderValue::try_from(id).expect("a header value"));
+    if let Some(name) = id_name {
+        let id = format!("req_{}", asked.seq);
+        headers.insert(name, HeaderValue::try_from(id).expect("a header value"));
+    }
     for (name, value) in &turn.headers {
         let name = HeaderName::try_from(name).expect("a header name");
         headers.insert(name, HeaderValue::try_from(value).expect("a header value"));
     }
     response
+}
+
+/// The events as the turn misspells them: ended twice, or broken off in the middle of the last part.
+fn broken(mut events: Vec<Bytes>, dialect: Dialect, turn: &Turn, asked: &Asked) -> Vec<Bytes> {
+    if turn.ends_twice {
+        let ending = events.split_off(events.len().saturating_sub(2));
+        events.extend(ending.iter().cloned().chain(ending.clone()));
+    }
+    if let Some(tail) = &turn.breaks {
+        let half = wire::events(dialect, &turn.halved(), asked);
+        let common = events.iter().zip(&half).take_while(|(whole, half)| whole == half).count();
+        events.truncate(common);
+        events.extend(Some(tail.clone()).filter(|tail| !tail.is_empty()));
+    }
+    events
 }
 
 fn json(status: u16, value: &Value) -> Response {

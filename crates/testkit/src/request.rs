@@ -1,4 +1,4 @@
-//! A request as the model server received it, with questions a test asks of it in either dialect.
+//! A request as the model server received it, with questions a test asks of it in any dialect.
 //!
 //! Invariant: a recorded request is what came over the wire; nothing is defaulted, reordered or repaired.
 
@@ -14,6 +14,8 @@ pub enum Dialect {
     OpenAi,
     Anthropic,
     Responses,
+    Gemini,
+    Ollama,
 }
 
 /// One request to a [`crate::ModelServer`].
@@ -35,7 +37,7 @@ pub struct ToolResult {
     pub call_id: String,
     /// The text of the result; text blocks are joined, other blocks stand as their JSON.
     pub content: String,
-    /// Only Anthropic says so; in the OpenAI dialects it is always false.
+    /// Only Anthropic and Gemini say so; in the other dialects it is always false.
     pub is_error: bool,
 }
 
@@ -59,6 +61,8 @@ impl RecordedRequest {
             ("POST", "/v1/chat/completions") => Some(Dialect::OpenAi),
             ("POST", "/v1/messages") => Some(Dialect::Anthropic),
             ("POST", "/v1/responses") => Some(Dialect::Responses),
+            ("POST", "/api/chat") => Some(Dialect::Ollama),
+            ("POST", path) if gemini_model(path).is_some() => Some(Dialect::Gemini),
             _ => None,
         }
     }
@@ -71,35 +75,40 @@ impl RecordedRequest {
 
     #[must_use]
     pub fn model(&self) -> &str {
-        self.body["model"].as_str().unwrap_or_default()
+        self.body["model"].as_str().or_else(|| Some(gemini_model(&self.path)?.0)).unwrap_or_default()
     }
 
     #[must_use]
     pub fn is_stream(&self) -> bool {
-        self.body["stream"].as_bool().unwrap_or(false)
+        // Ollama streams unless told not to; Gemini's address says it.
+        let unsaid = gemini_model(&self.path).map_or(self.path == "/api/chat", |(_, stream)| stream);
+        self.body["stream"].as_bool().unwrap_or(unsaid)
     }
 
-    /// The messages as sent, or the items of `input`; empty when there are none.
+    /// The messages as sent, the items of Responses' `input`, or Gemini's `contents`; empty when there are none.
     #[must_use]
     pub fn messages(&self) -> &[Value] {
-        let list = self.body["messages"].as_array().or(self.body["input"].as_array());
+        let list = ["messages", "input", "contents"].iter().find_map(|key| self.body[*key].as_array());
         list.map_or(&[], Vec::as_slice)
     }
 
     /// The text of the messages of one role, in order.
     #[must_use]
     pub fn texts_of(&self, role: &str) -> Vec<String> {
-        self.messages().iter().filter(|m| m["role"] == role).map(|m| text_of(&m["content"])).collect()
+        self.messages().iter().filter(|m| m["role"] == role).map(|m| text_of(said(m))).collect()
     }
 
-    /// The system prompt: Anthropic's `system`, the `instructions` of Responses, or OpenAI's `system` and `developer`
-    /// messages joined by blank lines.
+    /// The system prompt: Anthropic's `system`, the `instructions` of Responses, Gemini's `systemInstruction`, or
+    /// OpenAI's `system` and `developer` messages joined by blank lines.
     #[must_use]
     pub fn system(&self) -> String {
         for key in ["system", "instructions"] {
             if !self.body[key].is_null() {
                 return text_of(&self.body[key]);
             }
+        }
+        if !self.body["systemInstruction"].is_null() {
+            return text_of(said(&self.body["systemInstruction"]));
         }
         let instructs = |m: &&Value| m["role"] == "system" || m["role"] == "developer";
         let texts: Vec<_> =
@@ -111,7 +120,11 @@ impl RecordedRequest {
     #[must_use]
     pub fn tool_names(&self) -> Vec<&str> {
         let tools = self.body["tools"].as_array().map_or(&[][..], Vec::as_slice);
-        tools.iter().filter_map(|tool| tool["function"]["name"].as_str().or(tool["name"].as_str())).collect()
+        let each = tools.iter().flat_map(|tool| match tool["functionDeclarations"].as_array() {
+            Some(declared) => declared.as_slice(),
+            None => std::slice::from_ref(tool),
+        });
+        each.filter_map(|tool| tool["function"]["name"].as_str().or(tool["name"].as_str())).collect()
     }
 
     /// Every tool result, in order, in any dialect.
@@ -141,6 +154,15 @@ impl RecordedRequest {
                     is_error: block["is_error"].as_bool().unwrap_or(false),
                 });
             }
+            let parts = message["parts"].as_array().map_or(&[][..], Vec::as_slice);
+            for answered in parts.iter().map(|part| &part["functionResponse"]).filter(|r| !r.is_null()) {
+                let is_error = !answered["response"]["error"].is_null();
+                results.push(ToolResult {
+                    call_id: answered["id"].as_str().unwrap_or_default().to_owned(),
+                    content: text_of(&answered["response"][if is_error { "error" } else { "output" }]),
+                    is_error,
+                });
+            }
         }
         results
     }
@@ -149,6 +171,21 @@ impl RecordedRequest {
     #[must_use]
     pub fn tool_result(&self, call_id: &str) -> Option<ToolResult> {
         self.tool_results().into_iter().find(|result| result.call_id == call_id)
+    }
+}
+
+/// What a message says, in whatever field its dialect has for it.
+fn said(message: &Value) -> &Value {
+    if message["parts"].is_null() { &message["content"] } else { &message["parts"] }
+}
+
+/// The model in an address of Gemini's, and whether a stream is asked for.
+fn gemini_model(path: &str) -> Option<(&str, bool)> {
+    let (model, method) = path.strip_prefix("/v1beta/models/")?.split_once(':')?;
+    match method {
+        "streamGenerateContent" => Some((model, true)),
+        "generateContent" => Some((model, false)),
+        _ => None,
     }
 }
 

@@ -104,7 +104,7 @@ impl BenchModel {
         self.host.addr()
     }
 
-    /// `http://127.0.0.1:<port>`, which is also the base for Anthropic clients.
+    /// `http://127.0.0.1:<port>`, which is also the base for clients of Anthropic, Gemini and Ollama.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.host.addr())
@@ -135,6 +135,8 @@ struct Plan {
     openai: Vec<Rendered>,
     anthropic: Vec<Rendered>,
     responses: Vec<Rendered>,
+    gemini: Vec<Rendered>,
+    ollama: Vec<Rendered>,
     requests: AtomicU64,
     bytes: AtomicU64,
 }
@@ -165,7 +167,9 @@ impl Plan {
         let render = |dialect| (0..=script.turns).map(|turn| Rendered::new(dialect, &script, turn)).collect();
         let (openai, anthropic) = (render(Dialect::OpenAi), render(Dialect::Anthropic));
         let responses = render(Dialect::Responses);
-        Self { script, openai, anthropic, responses, requests: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        let (gemini, ollama) = (render(Dialect::Gemini), render(Dialect::Ollama));
+        let (requests, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { script, openai, anthropic, responses, gemini, ollama, requests, bytes }
     }
 }
 
@@ -198,6 +202,7 @@ impl Rendered {
             Dialect::OpenAi => (1, Some(2)),
             Dialect::Anthropic => (3, None),
             Dialect::Responses => (4, None),
+            Dialect::Gemini | Dialect::Ollama => (0, None),
         };
         let tokens = head..head + token_count;
         let buffer = Bytes::from(events.concat());
@@ -239,6 +244,8 @@ async fn serve(State(plan): State<Arc<Plan>>, request: Request) -> Response {
         "/v1/chat/completions" => Dialect::OpenAi,
         "/v1/messages" => Dialect::Anthropic,
         "/v1/responses" => Dialect::Responses,
+        "/api/chat" => Dialect::Ollama,
+        path if path.ends_with(":streamGenerateContent") => Dialect::Gemini,
         "/v1/models" => return whole(Bytes::from(wire::models(Dialect::OpenAi).to_string())),
         path => return fault(StatusCode::NOT_FOUND, &format!("no route {path}")),
     };
@@ -256,7 +263,7 @@ async fn serve(State(plan): State<Arc<Plan>>, request: Request) -> Response {
         tokio::time::sleep(delay).await;
     }
     let round = (position.results / plan.script.parallel).min(plan.script.turns) as usize;
-    if position.stream {
+    if position.stream || dialect == Dialect::Gemini {
         return stream::response(plan, dialect, round, position.include_usage);
     }
     whole(plan.rendered(dialect, round).message.clone())
@@ -268,6 +275,8 @@ impl Plan {
             Dialect::OpenAi => &self.openai[round],
             Dialect::Anthropic => &self.anthropic[round],
             Dialect::Responses => &self.responses[round],
+            Dialect::Gemini => &self.gemini[round],
+            Dialect::Ollama => &self.ollama[round],
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Turn {
     pub(crate) pace: Pace,
     pub(crate) end: End,
     pub(crate) wire_bytes: Option<usize>,
+    pub(crate) breaks: Option<Bytes>,
+    pub(crate) ends_twice: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -40,6 +42,8 @@ pub(crate) enum Part {
         id: String,
         name: String,
         args: String,
+        /// Only Gemini signs calls.
+        signature: Option<String>,
     },
 }
 
@@ -95,6 +99,8 @@ impl Turn {
             pace: Pace::default(),
             end: End::Complete,
             wire_bytes: None,
+            breaks: None,
+            ends_twice: false,
         }
     }
 
@@ -123,11 +129,13 @@ impl Turn {
         self.part(Part::Reasoning { text: text.into(), signature: None })
     }
 
-    /// Signs the latest reasoning; Responses has it as encrypted content, chat completions have no place for it.
+    /// Signs the latest reasoning or tool call; a dialect that has no place for it leaves it out.
     pub fn signature(mut self, signed: impl Into<String>) -> Self {
         match self.parts.last_mut() {
-            Some(Part::Reasoning { signature, .. }) => *signature = Some(signed.into()),
-            _ => panic!("`signature` belongs right after `reasoning`"),
+            Some(Part::Reasoning { signature, .. } | Part::ToolCall { signature, .. }) => {
+                *signature = Some(signed.into());
+            }
+            _ => panic!("`signature` belongs right after `reasoning` or `tool_call`"),
         }
         self
     }
@@ -164,7 +172,7 @@ impl Turn {
         name: impl Into<String>,
         args: impl Into<String>,
     ) -> Self {
-        self.part(Part::ToolCall { id: id.into(), name: name.into(), args: args.into() })
+        self.part(Part::ToolCall { id: id.into(), name: name.into(), args: args.into(), signature: None })
     }
 
     /// Token counts: the whole prompt, cached part included, and the answer.
@@ -186,7 +194,7 @@ impl Turn {
         self
     }
 
-    /// How many of the answer's tokens were reasoning; only the OpenAI dialects count them.
+    /// How many of the answer's tokens were reasoning; only the OpenAI dialects and Gemini count them.
     pub fn reasoning_tokens(mut self, tokens: u64) -> Self {
         self.counts().reasoning = tokens;
         self
@@ -198,7 +206,7 @@ impl Turn {
         self
     }
 
-    /// Why the model stopped, in either dialect's word; unknown words are sent as they are.
+    /// Why the model stopped, in any dialect's word; unknown words are sent as they are.
     ///
     /// Without it, a turn with tool calls stops for them and any other simply ends.
     pub fn stop(mut self, reason: impl Into<String>) -> Self {
@@ -242,6 +250,33 @@ impl Turn {
     pub fn hang_after(mut self, events: usize) -> Self {
         self.end = End::HangAfter(events);
         self
+    }
+
+    /// Stops in the middle of the last part, in any dialect, and sends these bytes instead of the rest.
+    ///
+    /// The body then ends properly; `cut_after(usize::MAX)` and `hang_after(usize::MAX)` change that.
+    pub fn break_with(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.breaks = Some(bytes.into());
+        self
+    }
+
+    /// Says the last two events of the stream twice, as servers behind careless proxies do.
+    pub fn end_twice(mut self) -> Self {
+        self.ends_twice = true;
+        self
+    }
+
+    /// The same turn with half of its last part, whose events part from this one's where that half ends.
+    pub(crate) fn halved(&self) -> Self {
+        let half = |text: &str| text.chars().take(text.chars().count() / 2).collect::<String>();
+        let mut turn = self.clone();
+        match turn.parts.last_mut() {
+            Some(Part::Text(fragments)) => *fragments = vec![half(&fragments.concat())],
+            Some(Part::Reasoning { text, .. }) => *text = half(text),
+            Some(Part::ToolCall { args, .. }) => *args = half(args),
+            Some(Part::RedactedReasoning(_)) | None => {}
+        }
+        turn
     }
 
     /// Ends the stream properly but without OpenAI's `[DONE]` or Anthropic's `message_stop`; Responses has neither.

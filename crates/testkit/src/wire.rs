@@ -3,6 +3,8 @@
 //! Invariant: the bytes are those the provider documents; a turn's oddities are asked for, never accidental.
 
 mod anthropic;
+mod gemini;
+mod ollama;
 mod openai;
 mod responses;
 
@@ -24,12 +26,14 @@ pub(crate) struct Asked {
     pub(crate) include_encrypted: bool,
 }
 
-/// The answer as server-sent events, one element per event.
+/// The answer as a stream, one element per event or line.
 pub(crate) fn events(dialect: Dialect, turn: &Turn, asked: &Asked) -> Vec<Bytes> {
     match dialect {
         Dialect::OpenAi => openai::events(turn, asked),
         Dialect::Anthropic => anthropic::events(turn, asked),
         Dialect::Responses => responses::events(turn, asked),
+        Dialect::Gemini => gemini::events(turn, asked),
+        Dialect::Ollama => ollama::lines(turn, asked),
     }
 }
 
@@ -39,6 +43,8 @@ pub(crate) fn message(dialect: Dialect, turn: &Turn, asked: &Asked) -> Value {
         Dialect::OpenAi => openai::message(turn, asked),
         Dialect::Anthropic => anthropic::message(turn, asked),
         Dialect::Responses => responses::message(turn, asked),
+        Dialect::Gemini => gemini::message(turn, asked),
+        Dialect::Ollama => ollama::message(turn, asked),
     }
 }
 
@@ -46,6 +52,8 @@ pub(crate) fn error(dialect: Dialect, status: u16, message: &str) -> Value {
     match dialect {
         Dialect::OpenAi | Dialect::Responses => openai::error(status, message),
         Dialect::Anthropic => anthropic::error(status, message),
+        Dialect::Gemini => gemini::error(status, message),
+        Dialect::Ollama => ollama::error(message),
     }
 }
 
@@ -53,15 +61,17 @@ pub(crate) fn models(dialect: Dialect) -> Value {
     match dialect {
         Dialect::OpenAi | Dialect::Responses => openai::models(),
         Dialect::Anthropic => anthropic::models(),
+        Dialect::Gemini => gemini::models(),
+        Dialect::Ollama => ollama::models(),
     }
 }
 
-/// The same reason in both dialects' words, OpenAI's first.
-const STOP_WORDS: [(&str, &str); 4] = [
-    ("stop", "end_turn"),
-    ("tool_calls", "tool_use"),
-    ("length", "max_tokens"),
-    ("content_filter", "refusal"),
+/// The same reason in the dialects' words: OpenAI's, Anthropic's, Gemini's, Ollama's.
+const STOP_WORDS: [[&str; 4]; 4] = [
+    ["stop", "end_turn", "STOP", "stop"],
+    ["tool_calls", "tool_use", "STOP", "stop"],
+    ["length", "max_tokens", "MAX_TOKENS", "length"],
+    ["content_filter", "refusal", "SAFETY", "stop"],
 ];
 
 fn stop_word(dialect: Dialect, turn: &Turn) -> &str {
@@ -70,9 +80,14 @@ fn stop_word(dialect: Dialect, turn: &Turn) -> &str {
         None if turn.has_tool_calls() => "tool_calls",
         None => "stop",
     };
-    match (dialect, STOP_WORDS.iter().find(|(openai, anthropic)| [*openai, *anthropic].contains(&said))) {
-        (Dialect::OpenAi | Dialect::Responses, Some((openai, _))) => openai,
-        (Dialect::Anthropic, Some((_, anthropic))) => anthropic,
-        (_, None) => said,
+    let Some([openai, anthropic, gemini, ollama]) = STOP_WORDS.iter().find(|words| words.contains(&said))
+    else {
+        return said;
+    };
+    match dialect {
+        Dialect::OpenAi | Dialect::Responses => openai,
+        Dialect::Anthropic => anthropic,
+        Dialect::Gemini => gemini,
+        Dialect::Ollama => ollama,
     }
 }

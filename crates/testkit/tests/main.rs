@@ -16,8 +16,12 @@ mod doc_snippets;
 mod faults;
 #[path = "suite/fuzz.rs"]
 mod fuzz;
+#[path = "suite/gemini.rs"]
+mod gemini;
 #[path = "suite/layering.rs"]
 mod layering;
+#[path = "suite/ollama.rs"]
+mod ollama;
 #[path = "suite/openai.rs"]
 mod openai;
 #[path = "suite/recording.rs"]

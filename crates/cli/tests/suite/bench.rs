@@ -7,7 +7,11 @@ use hart_testkit::binary::{Finished, Hart};
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use serde_json::Value;
 
-pub(super) const ALL: [Dialect; 3] = [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
+pub(super) const ALL: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
+
+/// A configuration that asks again without pauses.
+pub(super) const QUICK: &str = "llm_call: {retry_base_delay_ms: 1, retry_cap_delay_ms: 1}\n";
 
 pub(super) struct Bench {
     pub(super) dir: tempfile::TempDir,
@@ -54,6 +58,16 @@ impl Bench {
                 .env("ANTHROPIC_API_KEY", "sk-test")
                 .env("ANTHROPIC_BASE_URL", self.server.anthropic_base()),
             Dialect::Responses => hart,
+            Dialect::Gemini => {
+                hart.env("GEMINI_API_KEY", "sk-test").env("GOOGLE_GEMINI_BASE_URL", self.server.gemini_base())
+            }
+            Dialect::Ollama => {
+                let base = self.server.ollama_base();
+                let entry =
+                    format!("models:\n  - {{name: m, use: ollama, model: mock, base_url: '{base}'}}\n");
+                self.write("config.yaml", &entry);
+                hart
+            }
         }
     }
 

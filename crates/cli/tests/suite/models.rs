@@ -9,6 +9,8 @@ fn config(bench: &Bench, dialect: Dialect, more: &str) {
     let (provider, base) = match dialect {
         Dialect::OpenAi => ("openai-compatible", bench.server.openai_base()),
         Dialect::Anthropic => ("anthropic", bench.server.anthropic_base()),
+        Dialect::Gemini => ("gemini", bench.server.gemini_base()),
+        Dialect::Ollama => ("ollama", bench.server.ollama_base()),
         Dialect::Responses => ("openai-compatible\n    use_responses_api: true", bench.server.openai_base()),
     };
     let text = format!(
@@ -110,16 +112,20 @@ fn list_is_what_models_alone_does() {
     }
 }
 
+/// Whether a parameter is in a request, or in the part of it where the dialect keeps such things.
+fn asked_for(body: &Value, names: &[&str]) -> bool {
+    let parts = ["options", "generationConfig", "output_config", "text"];
+    let places = std::iter::once(body).chain(parts.iter().map(|part| &body[*part]));
+    places.into_iter().any(|place| names.iter().any(|name| place.get(name).is_some()))
+}
+
 /// Talks, calls tools, sees; refuses schemas and temperatures.
 fn half_good(asked: &RecordedRequest) -> Turn {
     let (body, text) = (&asked.body, asked.texts_of("user").pop().unwrap_or_default());
-    if body.get("response_format").is_some()
-        || body["output_config"].get("format").is_some()
-        || body["text"].get("format").is_some()
-    {
+    if asked_for(body, &["response_format", "format", "responseJsonSchema"]) {
         return Turn::status(400).message("no schemas here, \u{1b}[31mred\u{1b}[0m");
     }
-    if body.get("temperature").is_some() {
+    if asked_for(body, &["temperature"]) {
         return Turn::status(400).message("no temperature here");
     }
     if text.contains("Use the tool") && asked.tool_results().is_empty() {
@@ -164,7 +170,7 @@ fn a_probe_prints_a_table_and_is_used_from_then_on() {
         // The run that follows leaves out what the endpoint refused, and says so.
         let ran = bench.hart().args(["run", "hi"]).run().success();
         assert!(ran.stderr.contains("`temperature`: the model does not take it"), "{}", ran.stderr);
-        assert!(bench.server.last_request().body.get("temperature").is_none());
+        assert!(!asked_for(&bench.server.last_request().body, &["temperature"]));
         // Another address is another endpoint.
         let moved = bench.hart().args(["models", "show", "mine", "--json"]);
         config(&bench, dialect, "    default_headers: {x-a: b}\n");

@@ -17,7 +17,8 @@ fn the_answer_is_all_there_is_on_stdout() {
         let ran = bench.run("greet").success();
         assert_eq!(ran.stdout, "Hello, world.\n");
         assert!(ran.stderr.contains("tokens: 1.2k in, 34 out"), "{}", ran.stderr);
-        let chosen = if dialect == Dialect::Responses { "model: m" } else { "API_KEY is set" };
+        let configured = matches!(dialect, Dialect::Responses | Dialect::Ollama);
+        let chosen = if configured { "model: m" } else { "API_KEY is set" };
         assert!(ran.stderr.contains(chosen), "{}", ran.stderr);
         let request = bench.server.last_request();
         assert_eq!(request.dialect(), Some(dialect));

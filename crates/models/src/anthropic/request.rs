@@ -347,7 +347,7 @@ fn assistant_blocks(content: &Content, ai: &Ai) -> Vec<Value> {
                 }
             }
             // Another provider's reasoning carries no signature of this one, and an image is nothing it could say.
-            Some("reasoning" | "image" | "image_url") | None => {}
+            Some("reasoning" | "image" | "image_url" | "gemini_part") | None => {}
             Some(_) => out.push(Value::Object(map)),
         }
     }

@@ -95,7 +95,7 @@ pub enum Choice {
 /// What is merged into a request to switch thinking.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Switch {
+pub struct ThinkingSwitch {
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub on: Map<String, Value>,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -156,7 +156,7 @@ facts! {
     /// Whether thinking can be limited to a number of tokens.
     budget: bool,
     /// What switches thinking on and off.
-    thinking_switch: Switch,
+    thinking_switch: ThinkingSwitch,
     /// Whether the model is shown its earlier reasoning.
     send_reasoning: bool,
     /// What it may be told about the use of tools.

@@ -4,9 +4,11 @@
 
 use serde_json::Value;
 
-use super::{Dialect, ModelEntry, Preset};
-use crate::catalogue::{Capabilities, Catalogue, Facts, Origin, Switch, ThinkingMode};
+use super::{Dialect, ModelEntry, Preset, Switch};
+use crate::catalogue::{Capabilities, Catalogue, Facts, Origin, ThinkingMode, ThinkingSwitch};
+use crate::ollama::DEFAULT_CONTEXT;
 use crate::probe::Profile;
+use crate::text_calls::{CallsInText, TextOptions};
 
 /// The capabilities of an entry, kept so that they can be weighed again when a probe's profile comes in.
 #[derive(Clone, Debug)]
@@ -16,6 +18,8 @@ pub(super) struct Declared {
     thinks: bool,
     /// `supports_reasoning_effort: true` says that there is an effort, not which words it has.
     has_effort: bool,
+    calls: Switch,
+    think: Switch,
 }
 
 impl Declared {
@@ -41,9 +45,30 @@ impl Declared {
         let off = entry.when_thinking_disabled.clone();
         if on.is_some() || off.is_some() {
             let (on, off) = (on.unwrap_or_default(), off.unwrap_or_default());
-            facts.thinking_switch = Some(Switch { on, off });
+            facts.thinking_switch = Some(ThinkingSwitch { on, off });
         }
-        Self { facts, thinks, has_effort }
+        let (calls, think) =
+            (entry.text_tool_calls.unwrap_or_default(), entry.think_tags.unwrap_or_default());
+        facts.text_tool_calls = match calls {
+            Switch::On => Some(true),
+            Switch::Off => Some(false),
+            Switch::Auto => facts.text_tool_calls,
+        };
+        Self { facts, thinks, has_effort, calls, think }
+    }
+
+    /// What is read out of the text: as the entry says, else as is known of the model, else by provider.
+    pub(super) fn text(&self, preset: &Preset, base_url: &str, known: &Capabilities) -> TextOptions {
+        let mut options = preset.text_options(base_url, self.calls, self.think);
+        let known = &known.text_tool_calls;
+        options.calls = match (known.value, &known.origin) {
+            (None, _) => options.calls,
+            (Some(false), _) => CallsInText::Off,
+            // Said, or seen, to write its calls.
+            (Some(true), Origin::Operator | Origin::Probe(_)) => CallsInText::Always,
+            (Some(true), _) => CallsInText::UnlessNative,
+        };
+        options
     }
 
     pub(super) fn capabilities(
@@ -66,6 +91,11 @@ impl Declared {
         layers.extend(Catalogue::bundled().layers(preset.name, base_url, model));
         let manners = Facts { send_reasoning: Some(preset.send_reasoning), ..Facts::default() };
         layers.push((Origin::Provider(preset.name.to_owned()), manners));
+        if dialect == Dialect::Ollama {
+            // The server holds as much as it is told to.
+            let facts = Facts { context_window: Some(DEFAULT_CONTEXT), ..Facts::default() };
+            layers.push((Origin::Dialect("hart's default for Ollama"), facts));
+        }
         let mut known = Capabilities::resolve(&layers);
         if self.thinks && !known.thinks() {
             known.thinking.value = Some(ThinkingMode::Optional);

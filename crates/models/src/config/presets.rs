@@ -2,7 +2,8 @@
 //!
 //! Invariant: a name or class path belongs to at most one preset.
 
-use super::MaxTokensKey;
+use super::{MaxTokensKey, Switch};
+use crate::text_calls::{CallsInText, TextOptions};
 
 /// The protocols every provider here speaks one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,10 @@ pub enum Dialect {
     Anthropic,
     /// OpenAI's successor of chat completions.
     Responses,
+    /// Google's `streamGenerateContent`.
+    Gemini,
+    /// Ollama's `/api/chat`.
+    Ollama,
 }
 
 /// What is known of a provider without any configuration.
@@ -45,6 +50,17 @@ impl Preset {
         )
     }
 
+    /// The protocol spoken at an address: two providers also have a door for OpenAI's clients.
+    pub(super) fn dialect_at(&self, base_url: &str) -> Dialect {
+        let url = base_url.trim_end_matches('/');
+        let url = url.strip_suffix("/chat/completions").unwrap_or(url);
+        match self.dialect {
+            Dialect::Gemini if url.ends_with("/openai") => Dialect::OpenAi,
+            Dialect::Ollama if url.ends_with("/v1") => Dialect::OpenAi,
+            dialect => dialect,
+        }
+    }
+
     /// OpenAI's reasoning models refuse the old word; its imitators may not know the new one.
     pub(super) fn max_tokens_key(&self, model: &str) -> MaxTokensKey {
         let newer = ["o1", "o3", "o4", "gpt-5", "gpt-6"].iter().any(|prefix| model.starts_with(prefix));
@@ -52,6 +68,26 @@ impl Preset {
             MaxTokensKey::MaxCompletionTokens
         } else {
             MaxTokensKey::MaxTokens
+        }
+    }
+}
+
+impl Preset {
+    /// What is read out of the text: `auto` looks for calls and reasoning where open models are served, not at the
+    /// providers that tell both themselves.
+    pub(super) fn text_options(&self, base_url: &str, calls: Switch, think: Switch) -> TextOptions {
+        let names = ["ollama", "lmstudio", "llamacpp", "vllm", "openai-compatible", "openrouter"];
+        // OpenAI's name with another address is how most people spell "a compatible server".
+        let open = names.contains(&self.name)
+            || (self.name == "openai" && self.base_url.is_some_and(|own| own != base_url));
+        TextOptions {
+            calls: match calls {
+                Switch::Auto if open => CallsInText::UnlessNative,
+                Switch::On => CallsInText::Always,
+                Switch::Auto | Switch::Off => CallsInText::Off,
+            },
+            think: think == Switch::On || (think == Switch::Auto && (open || self.name == "groq")),
+            opened: think == Switch::On,
         }
     }
 }
@@ -98,11 +134,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         classes: &["langchain_google_genai:ChatGoogleGenerativeAI"],
-        ..openai(
-            "gemini",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        )
+        dialect: Dialect::Gemini,
+        ..openai("gemini", "https://generativelanguage.googleapis.com", &["GEMINI_API_KEY", "GOOGLE_API_KEY"])
     },
     Preset {
         classes: &["langchain_openrouter:ChatOpenRouter"],
@@ -110,7 +143,9 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         classes: &["langchain_ollama:ChatOllama"],
-        ..openai("ollama", "http://127.0.0.1:11434/v1", &[])
+        dialect: Dialect::Ollama,
+        send_reasoning: true,
+        ..openai("ollama", "http://127.0.0.1:11434", &[])
     },
     openai("lmstudio", "http://127.0.0.1:1234/v1", &[]),
     openai("llamacpp", "http://127.0.0.1:8080/v1", &[]),

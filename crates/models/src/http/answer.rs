@@ -13,11 +13,15 @@ use hart_types::Message;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::frames::{Frames, Framing};
 use super::{Endpoint, Failure};
-use crate::sse::{SseDecoder, SseEvent};
+use crate::sse::SseEvent;
 
 /// What a dialect makes of events.
 pub(crate) trait Decoder: Send + Unpin + 'static {
+    /// How the provider separates them.
+    const FRAMING: Framing = Framing::Events;
+
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault>;
 
     /// Whether the provider has said why it stopped.
@@ -42,10 +46,11 @@ pub(crate) enum Fault {
 
 pub(super) struct Answer<D> {
     endpoint: Endpoint,
+    request_id: Option<String>,
     body: Option<Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     silence: Pin<Box<Sleep>>,
-    sse: SseDecoder,
+    frames: Frames,
     decoder: D,
     ready: VecDeque<ChatChunk>,
 }
@@ -58,10 +63,11 @@ impl<D: Decoder> Answer<D> {
         decoder: D,
     ) -> Self {
         Self {
+            request_id: super::failure::request_id(response.headers()),
             body: Some(Box::pin(response.bytes_stream())),
             cancelled: Box::pin(cancel.clone().cancelled_owned()),
             silence: Box::pin(tokio::time::sleep(endpoint.silence)),
-            sse: SseDecoder::new(),
+            frames: Frames::new(D::FRAMING),
             decoder,
             ready: VecDeque::new(),
             endpoint,
@@ -71,7 +77,7 @@ impl<D: Decoder> Answer<D> {
     /// Turns the buffered events into fragments, up to the first that yields any.
     fn decode(&mut self) -> Result<Progress, ModelError> {
         loop {
-            let event = match self.sse.next_event() {
+            let event = match self.frames.next_event() {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(Progress::More),
                 Err(error) => return Err(self.endpoint.protocol(error.to_string())),
@@ -119,7 +125,7 @@ impl<D: Decoder> Answer<D> {
             let Some(body) = &mut self.body else { return Poll::Ready(Ok(())) };
             match body.as_mut().poll_next(cx) {
                 Poll::Ready(Some(Ok(bytes))) => {
-                    self.sse.push(&bytes);
+                    self.frames.push(&bytes);
                     self.silence.as_mut().reset(Instant::now() + self.endpoint.silence);
                 }
                 Poll::Ready(Some(Err(error))) => {
@@ -127,7 +133,7 @@ impl<D: Decoder> Answer<D> {
                     return Poll::Ready(self.end(cx, error));
                 }
                 Poll::Ready(None) => {
-                    if let Some(event) = self.sse.finish() {
+                    if let Some(event) = self.frames.finish() {
                         // What a cut left of an event is often no JSON; the answer's state then says what is missing.
                         let _ = self.decoder.event(event, &mut self.ready);
                     }
@@ -160,7 +166,7 @@ impl<D: Decoder> Stream for Answer<D> {
                 if error.partial.is_none() { error.partial(Some(this.decoder.take())) } else { error };
             this.body = None;
             this.ready.clear();
-            return Poll::Ready(Some(Err(error)));
+            return Poll::Ready(Some(Err(error.request_id(this.request_id.take()))));
         }
         Poll::Ready(this.ready.pop_front().map(Ok))
     }

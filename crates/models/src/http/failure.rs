@@ -20,6 +20,8 @@ pub(crate) struct Failure {
     kind: String,
     message: String,
     told_by_status: bool,
+    /// How long the provider asks to wait, where the error itself says so.
+    retry_after: Option<Duration>,
 }
 
 impl Failure {
@@ -27,7 +29,8 @@ impl Failure {
     pub(super) fn of_response(status: u16, body: &[u8]) -> Self {
         let mut failure = Self::of_body(body).unwrap_or_else(|| {
             let text = String::from_utf8_lossy(body);
-            Self { status, kind: String::new(), message: text.trim().to_owned(), told_by_status: true }
+            let message = text.trim().to_owned();
+            Self { status, kind: String::new(), message, told_by_status: true, retry_after: None }
         });
         failure.status = status;
         failure.told_by_status = true;
@@ -66,7 +69,9 @@ impl Failure {
         let numeric = code.parse().ok().filter(|code| (400..600).contains(code));
         let status = numeric.unwrap_or_else(|| status_of(&kind));
         let kind = if numeric.is_some() || code.is_empty() { kind } else { format!("{kind} {code}") };
-        Self { status, kind, message, told_by_status: false }
+        let google = Google::of(error);
+        let kind = if google.words.is_empty() { kind } else { format!("{kind} {}", google.words) };
+        Self { status, kind, message, told_by_status: false, retry_after: google.retry_after }
     }
 
     pub(super) fn redact(&mut self, key: &str) {
@@ -76,8 +81,9 @@ impl Failure {
         }
     }
 
-    pub(super) fn into_error(self, model: &str, retry_after: Option<Duration>) -> ModelError {
+    pub(crate) fn into_error(self, model: &str, retry_after: Option<Duration>) -> ModelError {
         let kind = self.error_kind();
+        let retry_after = retry_after.or(self.retry_after);
         let error = ModelError::new(kind, model, shortened(&self.message)).retry_after(retry_after);
         // What an error inside a stream stands for is not a status anybody sent.
         if self.told_by_status { error.status(self.status) } else { error }
@@ -92,6 +98,8 @@ impl Failure {
             return ModelErrorKind::ContentFilter;
         }
         match self.status {
+            // Google tells a wrong key from a wrong request by this word alone.
+            400 if self.kind.contains("API_KEY_INVALID") => ModelErrorKind::Auth,
             401 | 403 => ModelErrorKind::Auth,
             429 => ModelErrorKind::RateLimit,
             408 | 409 | 425 | 500.. => ModelErrorKind::Overloaded,
@@ -118,7 +126,7 @@ impl Failure {
 }
 
 /// How providers say that a conversation is too long.
-const OVERFLOW: [&str; 12] = [
+const OVERFLOW: [&str; 14] = [
     "context_length_exceeded",
     "exceed_context_size_error",
     "maximum context length",
@@ -129,6 +137,8 @@ const OVERFLOW: [&str; 12] = [
     "exceeds the context window",
     "exceeds the maximum number of tokens",
     "greater than the context length",
+    "exceeds the context length",
+    "exceeds maximum context length",
     "reduce the length of the messages",
     "maximum prompt length",
 ];
@@ -145,6 +155,32 @@ fn overflow_numbers(message: &str) -> (Option<u64>, Option<u64>) {
         [limit] => (None, Some(*limit)),
         [] => (None, None),
     }
+}
+
+/// What Google adds to an error: its own word for the status, and details that say why and how long to wait.
+#[derive(Default)]
+struct Google {
+    words: String,
+    retry_after: Option<Duration>,
+}
+
+impl Google {
+    fn of(error: &Value) -> Self {
+        let mut google = Self::default();
+        let status = error.get("status").and_then(Value::as_str);
+        let details = error.get("details").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let reasons = details.iter().filter_map(|detail| detail.get("reason").and_then(Value::as_str));
+        google.words = status.into_iter().chain(reasons).collect::<Vec<_>>().join(" ");
+        let delays = details.iter().filter_map(|detail| detail.get("retryDelay").and_then(Value::as_str));
+        google.retry_after = delays.filter_map(seconds).max();
+        google
+    }
+}
+
+/// `"34.07s"`, as Google writes a duration in JSON.
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.trim().strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Inside a stream there is no HTTP status; the kind of error stands for one.

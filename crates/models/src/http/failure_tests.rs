@@ -114,3 +114,26 @@ fn the_numbers_of_an_overflow_are_read() {
         assert_eq!(overflow_numbers(message), expected, "{message}");
     }
 }
+
+#[test]
+fn google_says_in_the_error_how_long_to_wait_and_that_a_key_is_wrong() {
+    let limited = r#"[{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"quota","details":[
+        {"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[]},
+        {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}]"#;
+    let limited_error = error(429, limited);
+    assert_eq!(limited_error.kind, ModelErrorKind::RateLimit);
+    assert_eq!(limited_error.retry_after, Some(Duration::from_millis(34_500)));
+    // A header is the more exact word: it was written for this answer.
+    let wait = Some(Duration::from_secs(2));
+    let told = Failure::of_response(429, limited.as_bytes()).into_error("m", wait);
+    assert_eq!(told.retry_after, wait);
+
+    let wrong = r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"API key not valid.","details":[
+        {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}"#;
+    assert_eq!(error(400, wrong).kind, ModelErrorKind::Auth);
+    let plain = r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"no","details":"odd"}}"#;
+    assert_eq!(error(400, plain).kind, ModelErrorKind::BadRequest);
+    for odd in ["soon", "s", "-1s", "1e400s", ""] {
+        assert_eq!(seconds(odd), None, "{odd}");
+    }
+}

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{MAX_ANSWER, Outcome};
 use crate::catalogue::{Origin, ThinkingMode};
-use crate::config::ModelConfig;
+use crate::config::{Dialect, ModelConfig};
 use crate::factory;
 
 /// For one answer, however slow.
@@ -29,6 +29,8 @@ pub(super) struct Asker {
     thinker: Arc<dyn ChatModel>,
     /// The protocol has a place for texts that end an answer.
     pub(super) has_stop: bool,
+    /// … and for a choice of tools.
+    pub(super) has_tool_choice: bool,
 }
 
 /// An answer, and how it came.
@@ -68,6 +70,7 @@ impl Asker {
         config.temperature = None;
         config.extra_body.retain(|key, _| !config.parameters.contains(key));
         let has_stop = !matches!(config.capabilities.stop.origin, Origin::Dialect(_));
+        let has_tool_choice = config.dialect != Dialect::Ollama;
         let model = factory::dialect(&config, http);
         let mut thinker = config;
         thinker.send_reasoning = true;
@@ -80,7 +83,7 @@ impl Asker {
         }
         thinker.supports_thinking = true;
         thinker.supports_reasoning_effort = true;
-        Self { model, thinker: factory::dialect(&thinker, http), has_stop }
+        Self { model, thinker: factory::dialect(&thinker, http), has_stop, has_tool_choice }
     }
 
     /// Asks the model as it is configured.

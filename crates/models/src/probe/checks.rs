@@ -12,6 +12,7 @@ use crate::catalogue::{Choice, ThinkingMode};
 
 /// A red square of 32 by 32 pixels; some servers refuse anything much smaller.
 const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAJ0lEQVR42u3NsQkAAAjAsP7/tF7hIASyp6lTCQQCgUAgEAgEgi/BAjLD/C5w/SM9AAAAAElFTkSuQmCC";
+const NO_PLACE: &str = "the protocol has no place for it";
 const CODE: &str = "7319";
 const NEEDLE: &str = "HELIOTROPE-4417";
 
@@ -117,6 +118,11 @@ impl Probing<'_> {
             ("tool_choice_named", Choice::Named, ToolChoice::Named("get_code".to_owned())),
         ];
         for (name, kind, choice) in choices {
+            if !self.asker.has_tool_choice {
+                self.note(name, (Outcome::No, NO_PLACE.to_owned()));
+                clear = false;
+                continue;
+            }
             let mut asked = with_tool(request([Message::human("Good morning, Oslo!")]));
             asked.settings.tool_choice = choice;
             let verdict = match self.asker.ask(asked).await {
@@ -258,7 +264,7 @@ impl Probing<'_> {
 
     async fn stop(&mut self) {
         if !self.asker.has_stop {
-            self.note("stop_sequences", (Outcome::No, "the protocol has no place for them".to_owned()));
+            self.note("stop_sequences", (Outcome::No, NO_PLACE.to_owned()));
             return;
         }
         let mut asked =

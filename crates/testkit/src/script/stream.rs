@@ -24,8 +24,11 @@ pub(super) fn response(plan: Arc<Plan>, dialect: Dialect, round: usize, include_
         Body::from_stream(fast(plan, dialect, round, include_usage))
     };
     let mut response = Response::new(body);
-    let sse = HeaderValue::from_static("text/event-stream; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, sse);
+    let streamed = match dialect {
+        Dialect::Ollama => "application/x-ndjson",
+        _ => "text/event-stream; charset=utf-8",
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(streamed));
     response
 }
 

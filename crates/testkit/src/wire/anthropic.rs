@@ -119,7 +119,7 @@ fn whole(part: &Part) -> Value {
         }
         Part::RedactedReasoning(_) => opening(part),
         Part::Text(fragments) => json!({"type": "text", "text": fragments.concat()}),
-        Part::ToolCall { id, name, args } => {
+        Part::ToolCall { id, name, args, .. } => {
             // A whole message cannot carry broken JSON; the nearest misbehaviour is an input that is no object.
             let input = serde_json::from_str(args).unwrap_or_else(|_| json!(args));
             json!({"type": "tool_use", "id": id, "name": name, "input": input})

@@ -29,7 +29,7 @@ pub(super) fn events(turn: &Turn, asked: &Asked) -> Vec<Bytes> {
                 let pieces = fragments.iter().flat_map(|fragment| turn.fragments(fragment));
                 out.extend(pieces.map(|piece| delta(json!({"content": piece}), asked)));
             }
-            Part::ToolCall { id, name, args } => {
+            Part::ToolCall { id, name, args, .. } => {
                 let function = json!({"name": name, "arguments": ""});
                 let opening = json!({"index": calls, "id": id, "type": "function", "function": function});
                 out.push(delta(json!({"tool_calls": [opening]}), asked));
@@ -64,7 +64,7 @@ pub(super) fn message(turn: &Turn, asked: &Asked) -> Value {
             Part::Reasoning { text, .. } => reasoning.push_str(text),
             Part::RedactedReasoning(_) => {}
             Part::Text(fragments) => text.extend(fragments.iter().map(String::as_str)),
-            Part::ToolCall { id, name, args } => {
+            Part::ToolCall { id, name, args, .. } => {
                 let function = json!({"name": name, "arguments": args});
                 calls.push(json!({"id": id, "type": "function", "function": function}));
             }

@@ -137,7 +137,7 @@ fn item(part: &Part, asked: &Asked, index: usize) -> Value {
             "content": [output_text(&fragments.concat())],
             "role": "assistant",
         }),
-        Part::ToolCall { id: call_id, name, args } => json!({
+        Part::ToolCall { id: call_id, name, args, .. } => json!({
             "id": id("fc"),
             "type": "function_call",
             "status": "completed",
