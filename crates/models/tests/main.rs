@@ -12,9 +12,12 @@
 
 mod anthropic;
 mod both;
+mod caching;
 mod faults;
+mod files;
 mod fuzz;
 mod local;
 mod openai;
 mod recording;
+mod structured;
 mod support;

@@ -27,6 +27,10 @@ pub(crate) fn config(server: &ModelServer, dialect: Dialect, more: Value) -> Mod
     };
     let mut entry =
         json!({"name": "m", "use": provider, "model": "mock-1", "base_url": base, "api_key": KEY});
+    if dialect == Dialect::Anthropic {
+        // Whole requests are compared here; what caching adds to them has its own tests.
+        entry["prompt_caching"] = json!(false);
+    }
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let entry: ModelEntry = serde_json::from_value(entry).unwrap();
     ModelConfig::resolve(entry, &|_| None).unwrap()

@@ -3,18 +3,21 @@
 //! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
 
 use bytes::Bytes;
-use hart_kernel::{ChatRequest, Effort, ModelSettings, Reasoning, ToolChoice, ToolSpec};
+use hart_kernel::{ChatRequest, Effort, ModelSettings, OutputFormat, Reasoning, ToolChoice, ToolSpec};
 use hart_types::{
     Ai, Block, BlockView, Body, Content, ImageSource, Message, ToolCallId, ToolResult, ToolStatus,
 };
 use serde_json::{Map, Value, json};
 
 use crate::config::ModelConfig;
-use crate::continued::{Conversations, append_items};
+use crate::continued::{Conversation, Conversations};
 use crate::encoded::{Encodings, Size, write_joined, write_json};
-use crate::merge;
 use crate::openai::decimal;
+use crate::structured::{self, StructuredOutput};
 use crate::thinking::{self, Thinking};
+use crate::{files, merge};
+
+use super::caching::{self, Marks};
 
 /// The API demands a limit.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -29,6 +32,8 @@ pub(super) struct Settings {
     temperature: Option<f64>,
     thinking: Thinking,
     adaptive: bool,
+    caching: bool,
+    structured: StructuredOutput,
     extra_body: Map<String, Value>,
 }
 
@@ -40,7 +45,22 @@ impl Settings {
             temperature: config.temperature,
             thinking: Thinking::new(config),
             adaptive: is_adaptive(&config.model),
+            caching: config.prompt_caching && !config.extra_body.contains_key("cache_control"),
+            structured: config.structured_output.unwrap_or_else(|| by_model(&config.model)),
             extra_body: config.extra_body.clone(),
+        }
+    }
+
+    /// How JSON is asked for. A schema that the API would refuse is given to a tool, which takes any.
+    pub(super) fn structured(&self, format: &OutputFormat) -> StructuredOutput {
+        match (self.structured, format) {
+            (StructuredOutput::Schema, OutputFormat::Json { schema, .. })
+                if structured::closed(schema).is_none() =>
+            {
+                StructuredOutput::Tool
+            }
+            (StructuredOutput::Object, _) => StructuredOutput::Prompt,
+            (mode, _) => mode,
         }
     }
 
@@ -54,11 +74,26 @@ impl Settings {
             body.insert("temperature".to_owned(), temperature.into());
         }
         merge::options(&mut body, &self.extra_body);
+        if let Some(stop) = body.shift_remove("stop") {
+            body.entry("stop_sequences").or_insert(stop);
+        }
+        // The API refuses white space alone.
+        let stop: Vec<&str> =
+            asked.stop.iter().map(String::as_str).filter(|stop| !stop.trim().is_empty()).collect();
+        if !stop.is_empty() {
+            body.insert("stop_sequences".to_owned(), stop.into());
+        }
         self.thinking.apply(asked.reasoning, &mut body);
         // OpenAI's word; the effort is said by the budget here.
         body.shift_remove("reasoning_effort");
         if self.thinking.supported && !body.contains_key("thinking") {
             self.think(asked.reasoning, max_tokens, &mut body);
+        }
+        if let OutputFormat::Json { schema, .. } = &asked.output
+            && let Some(schema) = structured::closed(schema)
+            && let Some(config) = body.entry("output_config").or_insert_with(|| json!({})).as_object_mut()
+        {
+            config.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
         }
         // The API refuses these together; the caller's choice of a tool is the stronger wish.
         if matches!(asked.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
@@ -87,13 +122,27 @@ impl Settings {
     }
 }
 
+/// Claude 4.5 and newer, and Opus 4.1, enforce a schema; any model that speaks the protocol can call a tool.
+fn by_model(model: &str) -> StructuredOutput {
+    if version(model).is_some_and(|version| version >= (4, 5)) || model.contains("claude-opus-4-1") {
+        StructuredOutput::Schema
+    } else {
+        StructuredOutput::Tool
+    }
+}
+
 /// Claude 4.6 and newer decide by themselves how long to think, and most of them refuse a budget.
 fn is_adaptive(model: &str) -> bool {
-    let Some((_, version)) = model.split_once("claude-") else { return false };
+    version(model).is_some_and(|version| version >= (4, 6))
+}
+
+/// The version in a Claude's name; a name without one is the newest.
+fn version(model: &str) -> Option<(u32, u32)> {
+    let (_, version) = model.split_once("claude-")?;
     let mut numbers = version.split(['-', '.', '@', ':']).filter_map(|part| part.parse::<u32>().ok());
     // A date in the place of a version is none.
     let (major, minor) = (numbers.next(), numbers.next().filter(|minor| *minor < 100).unwrap_or(0));
-    major.is_none_or(|major| (major, minor) >= (4, 6))
+    Some((major.unwrap_or(u32::MAX), minor))
 }
 
 /// Thinking counts towards the limit of the answer: a quarter stays for what is said.
@@ -142,6 +191,7 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     let mut parameters = settings.parameters(&request.settings);
     parameters.shift_remove("messages");
     let more_tools = parameters.shift_remove("tools");
+    let mut marks = Marks::new(settings.caching);
     let model = parameters.shift_remove("model").unwrap_or_else(|| Value::from(settings.model.as_str()));
 
     let mut out = Vec::with_capacity(encoder.last_length + 4096);
@@ -156,6 +206,7 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     if !system.is_empty() {
         out.extend_from_slice(b",\"system\":[");
         write_joined(&mut out, &system);
+        marks.set(&mut out);
         out.push(b']');
     }
     let mut tools: Vec<Bytes> =
@@ -166,13 +217,16 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     if !tools.is_empty() {
         out.extend_from_slice(b",\"tools\":[");
         write_joined(&mut out, &tools);
+        marks.set_after_tools(&mut out, more_tools.as_ref());
         out.push(b']');
         if let Some(choice) = tool_choice(&request.settings.tool_choice) {
             parameters.entry("tool_choice").or_insert(choice);
         }
     }
     out.extend_from_slice(b",\"messages\":[");
-    write_conversation(&mut out, encoder, request, leading);
+    let (said, open) = conversation(settings.caching, encoder, request, leading);
+    write_conversation(&mut out, &mut marks, &said, &open);
+    encoder.conversations.keep(said);
     out.push(b']');
     for (key, value) in &parameters {
         out.push(b',');
@@ -185,17 +239,23 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
     out
 }
 
-/// Writes the messages, taking over what the last request of this conversation already said.
+/// The messages but for the last group, taking over what the last request of this conversation already said; and that
+/// group, without its end.
 ///
 /// Neighbours of one role become one message: all results of a batch of tool calls must stand together, right after
 /// the calls.
-fn write_conversation(out: &mut Vec<u8>, encoder: &mut Encoder, request: &ChatRequest, leading: usize) {
+fn conversation(
+    caching: bool,
+    encoder: &mut Encoder,
+    request: &ChatRequest,
+    leading: usize,
+) -> (Conversation, Vec<u8>) {
     let mut said = encoder.conversations.take(&request.messages);
     let next = said.next().max(leading);
     let mut open: Option<Role> = None;
     let mut group: Vec<u8> = Vec::new();
     for (index, message) in (next..).zip(request.messages.iter_from(next)) {
-        let Encoded { role, blocks } = encoder.messages.of(message, encode);
+        let Encoded { role, blocks } = encoder.messages.of(message, |message| encode(caching, message));
         if blocks.is_empty() {
             continue;
         }
@@ -209,22 +269,41 @@ fn write_conversation(out: &mut Vec<u8>, encoder: &mut Encoder, request: &ChatRe
             }
             said.mark(index);
             group.extend_from_slice(match role {
-                Role::User => b"{\"role\":\"user\",\"content\":[",
+                Role::User => USER,
                 Role::Assistant => b"{\"role\":\"assistant\",\"content\":[",
             });
         }
         group.extend_from_slice(&blocks);
         open = Some(role);
     }
-    append_items(out, true, said.bytes());
-    if open.is_some() {
-        if !said.bytes().is_empty() {
-            out.push(b',');
-        }
-        out.extend_from_slice(&group);
-        out.extend_from_slice(b"]}");
+    (said, group)
+}
+
+const USER: &[u8] = b"{\"role\":\"user\",\"content\":[";
+
+fn write_conversation(out: &mut Vec<u8>, marks: &mut Marks, said: &Conversation, open: &[u8]) {
+    let is_user = |item: &[u8]| item.strip_prefix(b",").unwrap_or(item).starts_with(USER);
+    let (marked, rest) = said.split_after_last(is_user);
+    marks.set_within(
+        out,
+        marked.strip_prefix(b",").unwrap_or(marked),
+        match marked {
+            [] => rest.strip_prefix(b",").unwrap_or(rest),
+            _ => rest,
+        },
+    );
+    if open.is_empty() {
+        return;
     }
-    encoder.conversations.keep(said);
+    if !said.bytes().is_empty() {
+        out.push(b',');
+    }
+    out.extend_from_slice(open);
+    // What the model itself said last may be a thought, and thoughts take no mark.
+    if is_user(open) {
+        marks.set(out);
+    }
+    out.extend_from_slice(b"]}");
 }
 
 fn tool_choice(choice: &ToolChoice) -> Option<Value> {
@@ -249,8 +328,8 @@ fn text_block(text: &str) -> Bytes {
     Bytes::from(json!({"type": "text", "text": text}).to_string())
 }
 
-fn encode(message: &Message) -> Encoded {
-    let (role, blocks) = match &message.body {
+fn encode(caching: bool, message: &Message) -> Encoded {
+    let (role, mut blocks) = match &message.body {
         Body::Human => (Role::User, user_blocks(&message.content)),
         // Only the start of a conversation has a place for instructions; later ones are spoken by the user.
         Body::System => (Role::User, user_blocks(&message.content)),
@@ -259,6 +338,9 @@ fn encode(message: &Message) -> Encoded {
         Body::Tool(result) => (Role::User, vec![tool_result(&message.content, result)]),
         Body::Remove | Body::Other(_) => (Role::User, Vec::new()),
     };
+    if caching {
+        blocks.iter_mut().for_each(caching::unmarked);
+    }
     let mut out = Vec::new();
     write_joined(&mut out, blocks.iter().map(ToString::to_string));
     Encoded { role, blocks: out.into() }
@@ -269,6 +351,7 @@ fn user_blocks(content: &Content) -> Vec<Value> {
         BlockView::Text(text) if text.trim().is_empty() => None,
         BlockView::Text(text) => Some(json!({"type": "text", "text": text})),
         BlockView::Image(source) => Some(image(source)),
+        BlockView::File { .. } => files::document(block),
         BlockView::Reasoning { .. } => None,
         BlockView::Other(map) => match map.get("type").and_then(Value::as_str) {
             Some("document" | "search_result" | "container_upload") => Some(Value::Object(map.clone())),

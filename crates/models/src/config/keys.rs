@@ -64,6 +64,11 @@ pub const ENTRY_KEYS: &[KeyDoc] = &[
     ),
     key("send_reasoning", "by provider", "Whether the model is shown its earlier `reasoning_content`."),
     key("max_tokens_key", "by model", "`max_tokens` or `max_completion_tokens`: the word the server knows."),
+    also(
+        key("prompt_caching", "true for Anthropic", "Whether the unchanging start of a request is cached."),
+        &["enable_prompt_caching"],
+    ),
+    key("structured_output", "by provider", "How JSON is asked for: `schema`, `object`, `prompt` or `tool`."),
     key("top_p", "the provider's default", "Nucleus sampling."),
     key("top_k", "the provider's default", "Samples from that many tokens."),
     key("frequency_penalty", "the provider's default", "Discourages repetition."),
