@@ -4,6 +4,7 @@
 //! refused.
 
 mod caching;
+mod claude;
 mod request;
 mod stream;
 

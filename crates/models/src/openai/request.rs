@@ -261,7 +261,11 @@ impl<'a> Wire<'a> {
     }
 
     fn bytes(&self) -> Bytes {
-        let mut out = Vec::new();
+        let text = match &self.content {
+            Some(WireContent::Text(text)) => text.len(),
+            Some(WireContent::Parts(_)) | None => 0,
+        };
+        let mut out = Vec::with_capacity(text + text / 16 + 128);
         write_json(&mut out, self);
         out.into()
     }
@@ -308,8 +312,12 @@ fn encode(settings: &Settings, message: &Message) -> Encoded {
 }
 
 fn assistant<'a>(settings: &Settings, message: &'a Message, ai: &Ai) -> Wire<'a> {
-    let text = message.content.text();
-    let mut wire = Wire::new("assistant", WireContent::Text(text.into()));
+    let text: Cow<'a, str> = match &message.content {
+        Content::Text(text) => text.into(),
+        Content::Blocks(_) => message.content.text().into(),
+    };
+    let is_silent = text.is_empty();
+    let mut wire = Wire::new("assistant", WireContent::Text(text));
     let blocks: &[Block] = match &message.content {
         Content::Blocks(blocks) => blocks,
         Content::Text(_) => &[],
@@ -330,7 +338,7 @@ fn assistant<'a>(settings: &Settings, message: &'a Message, ai: &Ai) -> Wire<'a>
         });
     }
     wire.tool_calls = tool_calls(ai, own);
-    if !wire.tool_calls.is_empty() && message.content.text().is_empty() {
+    if !wire.tool_calls.is_empty() && is_silent {
         wire.content = None;
     }
     wire
