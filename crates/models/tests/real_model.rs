@@ -29,10 +29,8 @@ const DIALECTS: [Dialect; 2] = [Dialect::OpenAi, Dialect::Anthropic];
 fn config(dialect: Dialect) -> ModelConfig {
     #[expect(clippy::disallowed_methods, reason = "where the script started the server")]
     let root = std::env::var("HART_REAL_MODEL").expect("run it with `make test-real-model`");
-    let (provider, base) = match dialect {
-        Dialect::Anthropic => ("anthropic", root),
-        _ => ("llamacpp", format!("{root}/v1")),
-    };
+    let (provider, base) =
+        if dialect == Dialect::Anthropic { ("anthropic", root) } else { ("llamacpp", format!("{root}/v1")) };
     let entry = json!({"use": provider, "model": "smollm2", "base_url": base, "temperature": 0.0});
     let entry: ModelEntry = serde_json::from_value(entry).unwrap();
     ModelConfig::resolve(entry, &|_| None).unwrap()
