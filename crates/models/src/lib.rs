@@ -9,6 +9,7 @@ mod continued;
 pub mod discover;
 mod encoded;
 mod factory;
+mod files;
 mod gemini;
 pub mod http;
 mod lines;
@@ -24,8 +25,10 @@ mod responses;
 mod scripted;
 pub mod sse;
 mod strict_schema;
+mod structured;
 mod text_calls;
 mod thinking;
+pub mod tokens;
 mod tool_args;
 mod wire;
 
@@ -48,4 +51,5 @@ pub use sse::{SseDecoder, SseEvent};
 #[doc(hidden)]
 pub use text_calls::scan as scan_text;
 pub use text_calls::{CallsInText, TextCalls, TextOptions};
+pub use tokens::TokenCounter;
 pub use tool_args::parse_tool_arguments;

@@ -12,8 +12,10 @@
 
 mod anthropic;
 mod both;
+mod caching;
 mod fault_table;
 mod faults;
+mod files;
 mod fuzz;
 mod garbage_table;
 mod gemini;
@@ -24,5 +26,6 @@ mod openai;
 mod recording;
 mod repair;
 mod responses;
+mod structured;
 mod support;
 mod text_calls;
