@@ -171,7 +171,9 @@ fn reasoning_counts_where_it_is_sent_back() {
         ModelConfig::resolve(serde_json::from_value(entry).unwrap(), &|_| None).unwrap()
     };
     for (provider, model, counts) in [
-        ("openai", "gpt-5", false),
+        // Responses takes reasoning back, chat completions do not.
+        ("openai", "gpt-5", true),
+        ("groq", "openai/gpt-oss-120b", false),
         ("deepseek", "deepseek-chat", true),
         ("anthropic", "claude-sonnet-5-5", true),
     ] {
