@@ -7,11 +7,12 @@ mod request;
 mod stream;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use hart_kernel::{ChatModel, ChatRequest, ModelSettings};
 use hart_models::{Anthropic, ModelConfig, ModelEntry, OpenAi};
 use hart_types::Message;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::Row;
 
@@ -106,9 +107,14 @@ pub fn chat(messages: impl IntoIterator<Item = Message>) -> ChatRequest {
     }
 }
 
-/// How long `work` takes, in seconds.
+/// How long `work` keeps this thread busy, in seconds: on an idle machine the same as how long it takes, and on a busy
+/// one still the same.
 pub fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let start = Instant::now();
+    let now = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    let start = now();
     let done = work();
-    (start.elapsed().as_secs_f64(), done)
+    ((now() - start).as_secs_f64(), done)
 }
