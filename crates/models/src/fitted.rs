@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use hart_kernel::{
     ChatModel, ChatRequest, ChatStream, Effort, MessageList, ModelError, ModelProfile, ModelSettings,
-    OutputFormat, Reasoning, ToolChoice,
+    Reasoning, ToolChoice,
 };
 use hart_types::{Body, Message};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::catalogue::{Capabilities, Choice, ThinkingMode};
 use crate::config::{Dialect, ModelConfig};
 use crate::encoded::{Encodings, Size};
+use crate::structured::{self, After, StructuredOutput};
 use content::Unseen;
 
 /// A model behind what is known of it.
@@ -27,6 +28,8 @@ pub(crate) struct Fitted {
     capabilities: Capabilities,
     /// Parameters of the configuration that were taken out when it was built.
     left_out: Vec<Parameter>,
+    /// The operator said how JSON is asked for.
+    chosen_format: bool,
     /// The dialect has no word of its own for the least thought.
     least_by_effort: bool,
     /// The configured one, of a model that takes it only while it does not think.
@@ -132,6 +135,7 @@ impl Fitted {
             model,
             capabilities: config.capabilities.clone(),
             left_out,
+            chosen_format: config.structured_output.is_some(),
             least_by_effort: matches!(config.dialect, Dialect::OpenAi | Dialect::Anthropic),
             temperature: config.temperature.filter(|_| refused).map(|degree| degree as f32),
             told: AtomicU32::new(0),
@@ -148,18 +152,19 @@ impl Fitted {
         }
     }
 
-    fn fit(&self, mut request: ChatRequest) -> ChatRequest {
+    /// The request as the model takes it, and what is to be done with the answer.
+    fn fit(&self, mut request: ChatRequest) -> (ChatRequest, After) {
         self.left_out.iter().for_each(|parameter| self.tell(*parameter));
         self.fit_settings(&mut request.settings);
         if !request.tools.is_empty() {
             self.fit_tool_choice(&mut request.settings.tool_choice);
         }
-        self.fit_output(&mut request);
+        let after = self.fit_output(&mut request);
         self.fit_content(&mut request.messages);
         if self.capabilities.single_system_message.yes() {
             merge_systems(&mut request);
         }
-        request
+        (request, after)
     }
 
     fn fit_settings(&self, settings: &mut ModelSettings) {
@@ -217,18 +222,16 @@ impl Fitted {
         }
     }
 
-    fn fit_output(&self, request: &mut ChatRequest) {
-        if !self.capabilities.structured_output.no() {
-            return;
+    /// Asks for JSON in words where a schema is not taken, unless the operator said how to ask.
+    fn fit_output(&self, request: &mut ChatRequest) -> After {
+        if self.chosen_format || !self.capabilities.structured_output.no() {
+            return After::Nothing;
         }
-        if let OutputFormat::Json { schema, .. } = std::mem::take(&mut request.settings.output) {
-            let words = format!(
-                "Answer with one JSON object and nothing else. It must be valid against this JSON schema:\n{schema}"
-            );
-            let system = request.system.as_deref().map(|system| format!("{system}\n\n{words}"));
-            request.system = Some(system.unwrap_or(words).into());
+        let after = structured::prepare(StructuredOutput::Prompt, request);
+        if after != After::Nothing {
             self.tell(Parameter::OutputSchema);
         }
+        after
     }
 
     fn fit_content(&self, messages: &mut MessageList) {
@@ -277,6 +280,9 @@ impl ChatModel for Fitted {
         request: ChatRequest,
         cancel: &CancellationToken,
     ) -> Result<ChatStream, ModelError> {
-        self.model.stream(self.fit(request), cancel).await
+        let wanted = request.settings.output.clone();
+        let (request, after) = self.fit(request);
+        let answer = self.model.stream(request, cancel).await?;
+        Ok(structured::finish(answer, after, &wanted))
     }
 }

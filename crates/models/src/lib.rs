@@ -10,6 +10,7 @@ mod continued;
 pub mod discover;
 mod encoded;
 mod factory;
+mod files;
 mod fitted;
 mod gemini;
 pub mod http;
@@ -27,8 +28,10 @@ mod responses;
 mod scripted;
 pub mod sse;
 mod strict_schema;
+mod structured;
 mod text_calls;
 mod thinking;
+pub mod tokens;
 mod tool_args;
 mod wire;
 
@@ -54,4 +57,5 @@ pub use sse::{SseDecoder, SseEvent};
 #[doc(hidden)]
 pub use text_calls::scan as scan_text;
 pub use text_calls::{CallsInText, TextCalls, TextOptions};
+pub use tokens::TokenCounter;
 pub use tool_args::parse_tool_arguments;

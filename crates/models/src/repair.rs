@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) use reader::Reader;
 
 /// Deeper than any tool's arguments, and shallow enough for any stack; `serde_json` draws the same line.
-const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 127;
 /// How often a value may be wrapped as a string inside a string.
 const MAX_WRAPS: usize = 3;
 

@@ -150,10 +150,13 @@ async fn what_is_not_taken_is_not_sent_and_told_once() {
 fn nowhere(dialect: Dialect, parameter: &str) -> bool {
     match dialect {
         Dialect::OpenAi => false,
-        Dialect::Anthropic => parameter == "reasoning_effort",
+        // Older models of that name are given a schema as a tool.
+        Dialect::Anthropic => ["reasoning_effort", "response schema"].contains(&parameter),
         Dialect::Responses => parameter == "stop",
         // Whether a model thinks is told by its name there, and older ones take no schema together with tools.
-        Dialect::Gemini => ["reasoning_effort", "parallel_tool_calls", "thinking", "response schema"].contains(&parameter),
+        Dialect::Gemini => {
+            ["reasoning_effort", "parallel_tool_calls", "thinking", "response schema"].contains(&parameter)
+        }
         Dialect::Ollama => ["reasoning_effort", "parallel_tool_calls", "tool_choice"].contains(&parameter),
     }
 }
@@ -289,8 +292,12 @@ async fn a_schema_and_stops_are_spelled() {
     let want =
         json!({"type": "json_schema", "json_schema": {"name": "thing", "schema": schema, "strict": true}});
     assert_eq!((&sent.body["response_format"], &sent.body["stop"]), (&want, &json!(["END"])));
-    let (sent, _) =
-        asked_twice(&server, &*built(&config(&server, Dialect::Anthropic, json!({}))), &asked).await;
+    let (sent, _) = asked_twice(
+        &server,
+        &*built(&config(&server, Dialect::Anthropic, json!({"structured_output": "schema"}))),
+        &asked,
+    )
+    .await;
     let want = json!({"format": {"type": "json_schema", "schema": schema}});
     assert_eq!((&sent.body["output_config"], &sent.body["stop_sequences"]), (&want, &json!(["END"])));
     let words = json!({"capabilities": {"structured_output": false}});

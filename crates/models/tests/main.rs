@@ -12,9 +12,11 @@
 
 mod anthropic;
 mod both;
+mod caching;
 mod capabilities;
 mod fault_table;
 mod faults;
+mod files;
 mod fuzz;
 mod garbage_table;
 mod gemini;
@@ -26,5 +28,6 @@ mod probe;
 mod recording;
 mod repair;
 mod responses;
+mod structured;
 mod support;
 mod text_calls;

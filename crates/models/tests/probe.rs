@@ -54,7 +54,8 @@ fn good(asked: &RecordedRequest) -> Turn {
         &body["think"],
         &body["generationConfig"]["thinkingConfig"]["thinkingBudget"],
     ];
-    let thinks = thinking.iter().any(|word| ![json!(null), json!(false), json!(0), json!("none")].contains(word));
+    let thinks =
+        thinking.iter().any(|word| ![json!(null), json!(false), json!(0), json!("none")].contains(word));
     let turn = if thinks { Turn::new().reasoning("Let me see.").signature("sig") } else { Turn::new() };
     let call = |turn: Turn, n: usize| {
         (0..n).fold(turn, |turn, i| turn.tool_call(format!("c{i}"), "get_code", json!({"city": "Oslo"})))
@@ -72,8 +73,7 @@ fn good(asked: &RecordedRequest) -> Turn {
         turn.text("PINEAPPLE")
     } else if text.contains("colour") {
         turn.text("Red.")
-    } else if sends(body, SCHEMA)
-    {
+    } else if sends(body, SCHEMA) {
         turn.text(r#"{"city": "Paris", "population": 2100000}"#)
     } else if sends(body, STOP) {
         turn.text("1 2 3 4 5 ")
@@ -126,8 +126,7 @@ fn bad(asked: &RecordedRequest) -> Turn {
     if raw.contains("iVBORw0") {
         return Turn::status(500).message("image input is not supported");
     }
-    if sends(body, SCHEMA)
-    {
+    if sends(body, SCHEMA) {
         return refuse("response schemas are not supported");
     }
     if sends(body, &["temperature"]) {

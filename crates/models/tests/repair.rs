@@ -8,7 +8,7 @@ use hart_testkit::{ModelServer, Turn};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::support::{DIALECTS, ask, config, http, human};
+use crate::support::{WITH_TEXT_ARGUMENTS, ask, config, http, human};
 
 fn decoded(base64: &str) -> Vec<u8> {
     let digit = |byte| {
@@ -148,7 +148,7 @@ fn large_and_deep_texts_are_no_trouble() {
 #[tokio::test]
 async fn a_native_call_is_mended_and_marked_unless_it_was_cut() {
     let server = ModelServer::start().await;
-    for dialect in DIALECTS {
+    for dialect in WITH_TEXT_ARGUMENTS {
         let model = hart_models::build(&config(&server, dialect, json!({})), &http());
         for text in [
             "{'path': '/a',}",

@@ -37,6 +37,10 @@ pub(crate) fn config(server: &ModelServer, dialect: Dialect, more: Value) -> Mod
     if dialect == Dialect::Responses {
         entry["use_responses_api"] = json!(true);
     }
+    if dialect == Dialect::Anthropic {
+        // Whole requests are compared here; what caching adds to them has its own tests.
+        entry["prompt_caching"] = json!(false);
+    }
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let entry: ModelEntry = serde_json::from_value(entry).unwrap();
     ModelConfig::resolve(entry, &|_| None).unwrap()

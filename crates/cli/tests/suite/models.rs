@@ -140,7 +140,8 @@ fn a_probe_prints_a_table_and_is_used_from_then_on() {
     for dialect in ALL {
         let bench = Bench::answering(dialect, half_good);
         config(&bench, dialect, "    temperature: 0.4\n");
-        let ran = bench.hart().args(["models", "probe", "mine", "--context", "300"]).run().success();
+        let ran =
+            offline(bench.dir.path()).args(["models", "probe", "mine", "--context", "300"]).run().success();
         assert!(ran.stderr.contains("requests: about 4300 tokens in"), "{}", ran.stderr);
         for (mark, name) in [
             ("✓", "answers"),
@@ -161,18 +162,18 @@ fn a_probe_prints_a_table_and_is_used_from_then_on() {
             (&json!(true), &json!(false))
         );
 
-        let show = bench.hart().args(["models", "show", "mine", "--json"]).run().success();
+        let show = offline(bench.dir.path()).args(["models", "show", "mine", "--json"]).run().success();
         let sheet: Value = serde_json::from_str(&show.stdout).unwrap();
         assert!(
             sheet["capabilities"]["vision"]["from"].as_str().unwrap().starts_with("probe of 20"),
             "{sheet}"
         );
         // The run that follows leaves out what the endpoint refused, and says so.
-        let ran = bench.hart().args(["run", "hi"]).run().success();
+        let ran = offline(bench.dir.path()).args(["run", "hi"]).run().success();
         assert!(ran.stderr.contains("`temperature`: the model does not take it"), "{}", ran.stderr);
         assert!(!asked_for(&bench.server.last_request().body, &["temperature"]));
         // Another address is another endpoint.
-        let moved = bench.hart().args(["models", "show", "mine", "--json"]);
+        let moved = offline(bench.dir.path()).args(["models", "show", "mine", "--json"]);
         config(&bench, dialect, "    default_headers: {x-a: b}\n");
         std::fs::write(
             bench.dir.path().join("config.yaml"),
@@ -195,7 +196,7 @@ fn an_endpoint_that_does_not_talk_fails_and_leaves_nothing_behind() {
             let bench = Bench::new(dialect);
             bench.server.push(turn);
             config(&bench, dialect, "");
-            let ran = bench.hart().args(["models", "probe", "mine"]).run();
+            let ran = offline(bench.dir.path()).args(["models", "probe", "mine"]).run();
             assert_eq!(ran.code, Some(1), "{}", ran.stderr);
             assert!(ran.stdout.starts_with("✗ answers") && ran.stdout.lines().count() == 1, "{}", ran.stdout);
             assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("very-secret"));

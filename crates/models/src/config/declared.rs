@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{Dialect, ModelEntry, Preset, Switch};
+use super::{Dialect, ModelEntry, Preset, StructuredOutput, Switch};
 use crate::catalogue::{Capabilities, Catalogue, Facts, Origin, ThinkingMode, ThinkingSwitch};
 use crate::ollama::DEFAULT_CONTEXT;
 use crate::probe::Profile;
@@ -28,6 +28,9 @@ impl Declared {
         facts.context_window = entry.context_window.or(facts.context_window);
         facts.vision = entry.supports_vision.or(facts.vision);
         facts.send_reasoning = entry.send_reasoning.or(facts.send_reasoning);
+        if entry.structured_output == Some(StructuredOutput::Schema) {
+            facts.structured_output = Some(true);
+        }
         facts.price = entry.pricing.clone().or(facts.price);
         let thinks = entry.supports_thinking == Some(true) && facts.thinking.is_none();
         if entry.supports_thinking == Some(false) {

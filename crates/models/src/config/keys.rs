@@ -93,6 +93,11 @@ pub const ENTRY_KEYS: &[KeyDoc] = &[
         "`auto`, `on` or `off`: whether `<think>` in the text becomes reasoning. `on` also says that answers may \
          begin inside it.",
     ),
+    also(
+        key("prompt_caching", "true for Anthropic", "Whether the unchanging start of a request is cached."),
+        &["enable_prompt_caching"],
+    ),
+    key("structured_output", "by provider", "How JSON is asked for: `schema`, `object`, `prompt` or `tool`."),
     key("top_p", "the provider's default", "Nucleus sampling."),
     key("top_k", "the provider's default", "Samples from that many tokens."),
     key("frequency_penalty", "the provider's default", "Discourages repetition."),

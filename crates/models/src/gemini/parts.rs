@@ -70,9 +70,9 @@ fn user_parts(content: &Content) -> Vec<Value> {
         BlockView::Text("") | BlockView::Reasoning { .. } => None,
         BlockView::Text(text) => Some(json!({"text": text})),
         BlockView::Image(source) => Some(image(source)),
-        BlockView::Other(map) => {
-            Some(media(map).unwrap_or_else(|| json!({"text": Value::Object(map.clone()).to_string()})))
-        }
+        BlockView::File { .. } | BlockView::Other(_) => block
+            .as_object()
+            .map(|map| media(map).unwrap_or_else(|| json!({"text": Value::Object(map.clone()).to_string()}))),
     };
     content.to_blocks().iter().filter_map(part).collect()
 }
@@ -145,7 +145,7 @@ fn response_parts(dress: &Dress, content: &Content, result: &ToolResult, name: O
         .iter()
         .filter_map(|block| match block.view() {
             BlockView::Image(source) => Some(image(source)),
-            BlockView::Other(map) => media(map),
+            BlockView::File { .. } | BlockView::Other(_) => block.as_object().and_then(media),
             BlockView::Text(_) | BlockView::Reasoning { .. } => None,
         })
         .collect();
@@ -183,7 +183,7 @@ fn model_parts(dress: &Dress, message: &Message, ai: &Ai) -> Vec<Value> {
             BlockView::Reasoning { .. } if signature.is_none() => continue,
             BlockView::Reasoning { text, .. } => json!({"text": text, "thought": true}),
             BlockView::Image(source) if own => image(source),
-            BlockView::Image(_) => continue,
+            BlockView::Image(_) | BlockView::File { .. } => continue,
             BlockView::Other(map) => match map.get("type").and_then(Value::as_str) {
                 Some(PART) if own => map.get("part").cloned().unwrap_or_default(),
                 // The call itself may have been repaired since; the block only says where it stood.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{MAX_ANSWER, Outcome};
 use crate::catalogue::{Origin, ThinkingMode};
-use crate::config::{Dialect, ModelConfig};
+use crate::config::{Dialect, ModelConfig, StructuredOutput};
 use crate::factory;
 
 /// For one answer, however slow.
@@ -68,6 +68,7 @@ impl Asker {
         // A setting that the model refuses would refuse every question.
         let mut config = config.clone();
         config.temperature = None;
+        config.structured_output = Some(StructuredOutput::Schema);
         config.extra_body.retain(|key, _| !config.parameters.contains(key));
         let has_stop = !matches!(config.capabilities.stop.origin, Origin::Dialect(_));
         let has_tool_choice = config.dialect != Dialect::Ollama;

@@ -93,6 +93,9 @@ impl Capture {
             && !self.found.is_empty()
         {
             let after = rest.trim_start_matches([' ', '\t', '\r', '\n', ',', ';']);
+            if after.is_empty() && ending.is_none() {
+                return Some(Verdict::More);
+            }
             if !after.starts_with(['{', '[']) {
                 return self.bare_end(rest, fence, ending);
             }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a header is short and ends with `<|message|>`; anything else is text.
 
-use super::literal::{Match, matches};
+use super::literal::{Match, first, matches};
 
 const MESSAGE: &str = "<|message|>";
 const MAX_HEADER: usize = 256;
@@ -33,12 +33,14 @@ pub(super) fn header(text: &str, last: bool) -> Header {
     if !opened.contains(&Match::Yes) {
         return if opened.contains(&Match::Maybe) { Header::More } else { Header::No };
     }
-    let Some(length) = text.find(MESSAGE) else {
-        let open = !last && text.len() < MAX_HEADER && !text.contains('\n');
+    // Only so much is looked at, so that it does not matter how much is there.
+    let seen = first(text, MAX_HEADER);
+    let Some(length) = seen.find(MESSAGE) else {
+        let open = !last && text.len() <= MAX_HEADER && !seen.contains('\n');
         return if open { Header::More } else { Header::No };
     };
-    let head = text.get(..length).unwrap_or_default();
-    if length > MAX_HEADER || head.contains('\n') {
+    let head = seen.get(..length).unwrap_or_default();
+    if head.contains('\n') {
         return Header::No;
     }
     let length = length + MESSAGE.len();

@@ -46,7 +46,7 @@ impl Offered {
     }
 
     pub(super) fn find(&self, written: &str) -> Option<&ToolSpec> {
-        let written = written.trim().trim_matches(['"', '\'', '`']);
+        let written = written.trim();
         let bare = NAMESPACES.iter().find_map(|space| written.strip_prefix(space)).unwrap_or(written);
         let exact = |name: &str| self.specs.iter().find(|spec| spec.name == name);
         let spec = exact(written).or_else(|| exact(bare)).or_else(|| {
@@ -59,6 +59,7 @@ impl Offered {
 
     /// Whether `written` may become the name of a tool.
     pub(super) fn could_become(&self, written: &str) -> bool {
+        let written = written.trim();
         let begins = |whole: &str, part: &str| {
             whole.get(..part.len()).is_some_and(|start| start.eq_ignore_ascii_case(part))
         };
