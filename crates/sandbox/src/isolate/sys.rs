@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::ptr;
 
+use super::landlock::{PathAttr, RulesetAttr};
 use libc::{c_char, c_int, c_long, c_ulong, c_void, pid_t, sock_filter};
 
 pub(super) type Errno = i32;
@@ -86,6 +87,11 @@ fn write_once(fd: RawFd, content: &[u8]) -> Result<(), Errno> {
     check(written as c_long)
 }
 
+/// Moves the calling process into the control group whose `cgroup.procs` this is.
+pub(super) fn join(procs: RawFd) -> Result<(), Errno> {
+    write_once(procs, b"0")
+}
+
 /// For a message smaller than a pipe's atomic unit; there is nobody left to tell of a failure.
 pub(super) fn write_all(fd: RawFd, content: &[u8]) {
     let _ = write_once(fd, content);
@@ -109,15 +115,17 @@ pub(super) fn bind(source: &CStr, target: &CStr) -> Result<(), Errno> {
     mount(Some(source), target, None, libc::MS_BIND | libc::MS_REC, None)
 }
 
+/// `struct mount_attr`.
+#[repr(C)]
+struct MountAttr {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns_fd: u64,
+}
+
 /// Adds restrictions to a mount and, unlike a remount, also to all mounts below it.
 pub(super) fn restrict_mount(path: &CStr, restrictions: u64, below: bool) -> Result<(), Errno> {
-    #[repr(C)]
-    struct MountAttr {
-        set: u64,
-        clear: u64,
-        propagation: u64,
-        userns_fd: u64,
-    }
     let attr = MountAttr { set: restrictions, clear: 0, propagation: 0, userns_fd: 0 };
     let flags = if below { libc::AT_RECURSIVE } else { 0 };
     let size = size_of::<MountAttr>();
@@ -127,6 +135,44 @@ pub(super) fn restrict_mount(path: &CStr, restrictions: u64, below: bool) -> Res
     check(unsafe {
         libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path, flags, &raw const attr, size)
     })
+}
+
+/// A copy of the mounts at `source` whose owners are translated by the user namespace `mapping`, put at `target`.
+pub(super) fn bind_mapped(source: &CStr, target: &CStr, restrictions: u64, mapping: RawFd) -> Result<(), Errno> {
+    const ID_MAP: u64 = 0x10_0000;
+    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as u32;
+    // SAFETY: `source` is NUL-terminated and alive.
+    #[expect(unsafe_code, reason = "system call")]
+    let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, source.as_ptr(), flags) };
+    check(tree)?;
+    let tree = tree as RawFd;
+    let attr = MountAttr { set: restrictions | ID_MAP, clear: 0, propagation: 0, userns_fd: mapping as u64 };
+    let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
+    let size = size_of::<MountAttr>();
+    // SAFETY: `attr` has the layout of `struct mount_attr`, `size` is its length, and the path is an empty C string.
+    #[expect(unsafe_code, reason = "system call")]
+    let mapped = check(unsafe {
+        libc::syscall(libc::SYS_mount_setattr, tree, c"".as_ptr(), flags, &raw const attr, size)
+    });
+    let moved = mapped.and_then(|()| {
+        const FROM_DESCRIPTOR: c_int = 4;
+        // SAFETY: both paths are NUL-terminated and alive.
+        #[expect(unsafe_code, reason = "system call")]
+        check(unsafe {
+            let target = target.as_ptr();
+            libc::syscall(libc::SYS_move_mount, tree, c"".as_ptr(), libc::AT_FDCWD, target, FROM_DESCRIPTOR)
+        })
+    });
+    close(tree);
+    moved
+}
+
+/// Whether the file system at `path` lets its owners be translated. Nothing is mounted anywhere.
+pub(super) fn can_be_mapped(path: &CStr, mapping: RawFd) -> Result<(), Errno> {
+    match bind_mapped(path, c"/nonexistent", 0, mapping) {
+        Err(libc::ENOENT) => Ok(()),
+        other => other,
+    }
 }
 
 pub(super) fn pivot_root(new: &CStr, old: &CStr) -> Result<(), Errno> {
@@ -225,19 +271,24 @@ pub(super) fn forbid_new_privileges() -> Result<(), Errno> {
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
 }
 
-/// Empties every capability set, so that also an executable with file capabilities gets none.
-pub(super) fn drop_capabilities() -> Result<(), Errno> {
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: c_int,
-    }
+/// So that also an executable with file capabilities gets none.
+pub(super) fn empty_bounding_set() -> Result<(), Errno> {
     // The kernel knows fewer than 64; the first one it does not know ends the list.
     for capability in 0..64 {
         match prctl(libc::PR_CAPBSET_DROP, capability) {
             Err(libc::EINVAL) => break,
             other => other?,
         }
+    }
+    Ok(())
+}
+
+/// Empties the sets a process acts by.
+pub(super) fn drop_capabilities() -> Result<(), Errno> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: c_int,
     }
     const VERSION_3: u32 = 0x2008_0522;
     let header = Header { version: VERSION_3, pid: 0 };
@@ -248,12 +299,190 @@ pub(super) fn drop_capabilities() -> Result<(), Errno> {
 }
 
 pub(super) fn install_filter(filter: &[sock_filter]) -> Result<(), Errno> {
+    seccomp(filter, 0).map(|_| ())
+}
+
+/// Returns the descriptor through which the calls that the filter reports are read and answered.
+pub(super) fn install_reporting_filter(filter: &[sock_filter]) -> Result<RawFd, Errno> {
+    seccomp(filter, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)
+}
+
+fn seccomp(filter: &[sock_filter], flags: c_ulong) -> Result<RawFd, Errno> {
     let len = libc::c_ushort::try_from(filter.len()).map_err(|_| libc::E2BIG)?;
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
     let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: `program` points to `len` live instructions; the kernel copies and never writes them.
     #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program) })
+    let result = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
+    check(result).map(|()| result as RawFd)
+}
+
+/// Becomes another user for good, with no groups but `id`. The C library's functions would look for other threads.
+pub(super) fn become_user(id: u32) -> Result<(), Errno> {
+    let none: *const libc::gid_t = ptr::null();
+    // SAFETY: the list of groups has no entry; the other calls take numbers.
+    #[expect(unsafe_code, reason = "system call")]
+    unsafe {
+        check(libc::syscall(libc::SYS_setgroups, 0, none))?;
+        check(libc::syscall(libc::SYS_setresgid, id, id, id))?;
+        check(libc::syscall(libc::SYS_setresuid, id, id, id))
+    }
+}
+
+/// Gives what a descriptor stands for to another user, who could not open it by name otherwise (`/dev/stdout`).
+pub(super) fn give_to(fd: RawFd, id: u32) {
+    // SAFETY: takes no pointer. It fails for what has no owner, which is then not opened by name either.
+    #[expect(unsafe_code, reason = "system call")]
+    unsafe {
+        libc::fchown(fd, id, id);
+    }
+}
+
+/// Makes this process the parent of every orphan below it.
+pub(super) fn adopt_orphans() -> Result<(), Errno> {
+    prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
+}
+
+pub(super) fn open_path(path: &CStr) -> Result<RawFd, Errno> {
+    // SAFETY: `path` is NUL-terminated and alive.
+    #[expect(unsafe_code, reason = "system call")]
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+    check(fd.into()).map(|()| fd)
+}
+
+pub(super) fn close(fd: RawFd) {
+    // SAFETY: the caller opened it and uses it no more.
+    #[expect(unsafe_code, reason = "system call")]
+    unsafe {
+        libc::close(fd);
+    }
+}
+
+pub(super) fn landlock_abi() -> u32 {
+    let nothing: *const c_void = ptr::null();
+    // SAFETY: asked for the version, the call takes no attribute and no size.
+    #[expect(unsafe_code, reason = "system call")]
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0_usize, 1_u32) };
+    u32::try_from(version).unwrap_or_default()
+}
+
+pub(super) fn landlock_create(attr: &RulesetAttr) -> Result<RawFd, Errno> {
+    let size = size_of::<RulesetAttr>();
+    let attr: *const RulesetAttr = attr;
+    // SAFETY: `attr` has the layout of `struct landlock_ruleset_attr` and `size` is its length.
+    #[expect(unsafe_code, reason = "system call")]
+    let fd = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, attr, size, 0_u32) };
+    check(fd).map(|()| fd as RawFd)
+}
+
+pub(super) fn landlock_allow(ruleset: RawFd, attr: &PathAttr) -> Result<(), Errno> {
+    const PATH_BENEATH: c_int = 1;
+    let attr: *const PathAttr = attr;
+    // SAFETY: `attr` has the layout of `struct landlock_path_beneath_attr`.
+    #[expect(unsafe_code, reason = "system call")]
+    check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, PATH_BENEATH, attr, 0_u32) })
+}
+
+pub(super) fn landlock_enforce(ruleset: RawFd) -> Result<(), Errno> {
+    // SAFETY: takes no pointer.
+    #[expect(unsafe_code, reason = "system call")]
+    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0_u32) })
+}
+
+/// A socket that listens on the loopback device of the network namespace the caller is in.
+pub(super) fn listen_on_loopback(port: u16) -> Result<RawFd, Errno> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: takes no pointer.
+    #[expect(unsafe_code, reason = "system call")]
+    let socket = unsafe { libc::socket(libc::AF_INET, kind, 0) };
+    check(socket.into())?;
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
+        sin_zero: [0; 8],
+    };
+    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: `address` is a live `struct sockaddr_in` and `size` its length.
+    #[expect(unsafe_code, reason = "system call")]
+    unsafe {
+        check(libc::bind(socket, (&raw const address).cast(), size).into())?;
+        check(libc::listen(socket, 64).into())?;
+    }
+    Ok(socket)
+}
+
+/// Hands a descriptor to the other end of a socket pair, with one byte that says what it is.
+pub(super) fn send_descriptor(socket: RawFd, what: u8, fd: RawFd) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Control {
+        header: libc::cmsghdr,
+        fd: c_int,
+        padding: c_int,
+    }
+    let mut byte = [what];
+    let mut data = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    // SAFETY: both structures are plain integers and pointers, for which all zeroes is valid.
+    #[expect(unsafe_code, reason = "the C structures have private padding on some systems")]
+    let (mut control, mut message) =
+        unsafe { (std::mem::zeroed::<Control>(), std::mem::zeroed::<libc::msghdr>()) };
+    let length = size_of::<libc::cmsghdr>() + size_of::<c_int>();
+    control.header.cmsg_len = length as _;
+    control.header.cmsg_level = libc::SOL_SOCKET;
+    control.header.cmsg_type = libc::SCM_RIGHTS;
+    control.fd = fd;
+    message.msg_iov = &raw mut data;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the message points to one live byte and one live control message of the stated lengths.
+    #[expect(unsafe_code, reason = "system call")]
+    check(unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) } as c_long)
+}
+
+/// Kills every child of this process. True if there was one.
+pub(super) fn kill_children() -> bool {
+    let mut any = false;
+    // SAFETY: `path` is NUL-terminated.
+    #[expect(unsafe_code, reason = "system call")]
+    let fd = unsafe { libc::open(c"/proc/thread-self/children".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if fd < 0 {
+        return false;
+    }
+    let mut buffer = [0_u8; 4096];
+    let mut pid: pid_t = 0;
+    loop {
+        // SAFETY: the buffer is live and as long as said.
+        #[expect(unsafe_code, reason = "system call")]
+        let read = unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
+        let Ok(read @ 1..) = usize::try_from(read) else { break };
+        for byte in buffer.iter().take(read) {
+            if byte.is_ascii_digit() {
+                pid = pid.saturating_mul(10).saturating_add(pid_t::from(byte - b'0'));
+            } else if pid > 0 {
+                any = true;
+                // SAFETY: takes no pointer. A child that nobody waited for cannot have passed its number on.
+                #[expect(unsafe_code, reason = "system call")]
+                unsafe {
+                    libc::kill(pid, libc::SIGKILL);
+                }
+                pid = 0;
+            }
+        }
+    }
+    close(fd);
+    any
+}
+
+/// Waits for the end of any child; false if there is none.
+pub(super) fn wait_for_any() -> bool {
+    loop {
+        match wait(-1, 0) {
+            Err(libc::EINTR) => {}
+            Err(_) => return false,
+            Ok(_) => return true,
+        }
+    }
 }
 
 pub(super) fn reset_signal_handlers() {
