@@ -89,16 +89,16 @@ impl Masked {
 
     /// Virtual to host, for what the shell reads.
     pub(crate) fn rewrite(&self, text: &str) -> String {
-        let rewritten = self.0.iter().fold(text.as_bytes().to_vec(), |text, (host, shown)| {
-            replace_path(&text, shown, host)
-        });
+        let mut pairs: Vec<(&str, &str)> = self.0.iter().map(|(host, shown)| (shown.as_str(), host.as_str())).collect();
+        pairs.sort_by_key(|(shown, _)| std::cmp::Reverse(shown.len()));
+        let rewritten = replace_paths(text.as_bytes(), pairs.iter().copied());
         // Whole paths were replaced in text by text.
         String::from_utf8(rewritten).unwrap_or_else(|_| text.to_owned())
     }
 
     /// Host to virtual, for what the model reads. Bytes, because output need not be text.
     pub(crate) fn apply_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        self.0.iter().fold(bytes.to_vec(), |bytes, (host, shown)| replace_path(&bytes, host, shown))
+        replace_paths(bytes, self.0.iter().map(|(host, shown)| (host.as_str(), shown.as_str())))
     }
 
     /// Shows `host` as `shown` in output; in commands `shown` is rewritten where nothing stands before it.
@@ -145,23 +145,35 @@ impl MaskStream {
     }
 }
 
-/// Replaces `from` where it ends a path component and, for a short name such as `/tmp`, also begins the path.
-fn replace_path(text: &[u8], from: &str, to: &str) -> Vec<u8> {
+/// Replaces paths where they end a component. In one pass: what was put in may look like another path to replace.
+/// A name at the root such as `/tmp` must also begin the path.
+fn replace_paths<'a>(text: &[u8], pairs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<u8> {
     let of_a_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | 0x80..);
-    let must_begin = from.matches('/').count() == 1;
     let mut replaced = Vec::with_capacity(text.len());
+    let mut last = None;
     let mut rest = text;
-    while let Some(at) = memchr::memmem::find(rest, from.as_bytes()) {
-        let (before, found) = rest.split_at_checked(at).unwrap_or((rest, &[]));
-        let after = found.get(from.len()..).unwrap_or_default();
-        replaced.extend_from_slice(before);
-        let goes_on = after.first().is_some_and(of_a_name);
-        let began = replaced.last().is_some_and(|byte| of_a_name(byte) || *byte == b'/');
-        let keep = goes_on || (must_begin && began);
-        replaced.extend_from_slice(if keep { from } else { to }.as_bytes());
-        rest = after;
+    while let Some((first, after_first)) = rest.split_first() {
+        let found = (*first == b'/').then(|| {
+            pairs.clone().find(|(from, _)| {
+                let ends = rest.get(from.len()..).is_some_and(|after| !after.first().is_some_and(of_a_name));
+                let began = last.as_ref().is_some_and(|byte| of_a_name(byte) || *byte == b'/');
+                let must_begin = from.matches('/').count() == 1;
+                rest.starts_with(from.as_bytes()) && ends && !(must_begin && began)
+            })
+        });
+        match found.flatten() {
+            Some((from, to)) => {
+                replaced.extend_from_slice(to.as_bytes());
+                last = from.as_bytes().last().copied();
+                rest = rest.get(from.len()..).unwrap_or_default();
+            }
+            None => {
+                replaced.push(*first);
+                last = Some(*first);
+                rest = after_first;
+            }
+        }
     }
-    replaced.extend_from_slice(rest);
     replaced
 }
 
@@ -211,8 +223,11 @@ mod tests {
 
     #[test]
     fn a_private_tmp_is_only_the_one_at_the_root() {
-        let masked = masked().also(Path::new("/h/t/tmp"), "/tmp");
-        assert_eq!(masked.rewrite("ls /tmp /tmp/x '/tmp' /var/tmp a/tmp x=/tmp"), "ls /h/t/tmp /h/t/tmp/x '/h/t/tmp' /var/tmp a/tmp x=/h/t/tmp");
-        assert_eq!(masked.apply_bytes(b"/h/t/tmp/x"), b"/tmp/x");
+        let masked = masked().also(Path::new("/tmp/h/tmp"), "/tmp");
+        assert_eq!(
+            masked.rewrite("ls /tmp /tmp/x '/tmp' /var/tmp a/tmp x=/tmp"),
+            "ls /tmp/h/tmp /tmp/h/tmp/x '/tmp/h/tmp' /var/tmp a/tmp x=/tmp/h/tmp"
+        );
+        assert_eq!(masked.apply_bytes(b"/tmp/h/tmp/x"), b"/tmp/x");
     }
 }

@@ -125,7 +125,17 @@ impl SandboxProvider for LocalSandboxProvider {
         }
         let dirs = self.thread_dirs(thread, user);
         let roots = self.roots(&dirs);
-        tokio::task::spawn_blocking(move || dirs.create())
+        let shared = Arc::clone(&self.shared);
+        let create = move || {
+            dirs.create()?;
+            if rustix::process::geteuid().is_root()
+                && let Some(owner) = shared.setting().identity.owner()
+            {
+                dirs.give_to(owner)?;
+            }
+            Ok(())
+        };
+        tokio::task::spawn_blocking(create)
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
             .map_err(|source| SandboxError::io(&VPath::root(WORKSPACE), source))?;
