@@ -6,6 +6,7 @@
 mod floor;
 mod memory;
 mod model;
+mod sandbox;
 mod start;
 mod tokens;
 mod turns;
@@ -28,7 +29,8 @@ fn main() -> anyhow::Result<()> {
         return model::serve(script);
     }
     let only = args.get(1).map(String::as_str);
-    let hart = hart_beside_us()?;
+    // The sandbox is measured in this process.
+    let hart = if only == Some("sandbox") { PathBuf::new() } else { hart_beside_us()? };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let rows = runtime.block_on(measure(&hart, only))?;
     println!("load at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
@@ -56,7 +58,10 @@ async fn measure(hart: &Path, only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     if wanted("memory") {
         rows.extend(memory::measure(hart).await?);
     }
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|start|memory]");
+    if wanted("sandbox") {
+        rows.extend(sandbox::measure().await?);
+    }
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|start|memory|sandbox]");
     Ok(rows)
 }
 

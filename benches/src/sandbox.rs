@@ -12,6 +12,7 @@ use hart_sandbox::{
     Exec, GlobQuery, GrepQuery, LocalSandboxProvider, Sandbox, SandboxConfig, SandboxProvider, VPath,
 };
 use hart_types::{ThreadId, UserId};
+use tokio_util::sync::CancellationToken;
 
 use crate::Row;
 
@@ -50,7 +51,8 @@ async fn start(sandbox: &dyn Sandbox) -> anyhow::Result<Row> {
         run(sandbox, ":").await?;
         isolated.push(begun.elapsed());
         let begun = Instant::now();
-        let output = tokio::process::Command::new("/bin/bash").args(["-c", ":"]).stdin(Stdio::null()).output().await?;
+        let output =
+            tokio::process::Command::new("/bin/bash").args(["-c", ":"]).stdin(Stdio::null()).output().await?;
         bare.push(begun.elapsed());
         anyhow::ensure!(output.status.success());
     }
@@ -86,7 +88,7 @@ async fn held(provider: &LocalSandboxProvider) -> anyhow::Result<Row> {
     for index in 0..HELD {
         sandboxes.push(provider.acquire(&ThreadId::from(format!("t{index}")), &UserId::from("u")).await?);
     }
-    let cancel = tokio_util_token();
+    let cancel = CancellationToken::new();
     let commands = sandboxes.iter().map(|sandbox| sandbox.exec(Exec::new("sleep 60"), None, &cancel));
     let watch = async {
         tokio::time::sleep(Duration::from_secs(6)).await;
@@ -104,16 +106,13 @@ async fn held(provider: &LocalSandboxProvider) -> anyhow::Result<Row> {
     })
 }
 
-fn tokio_util_token() -> hart_kernel::CancellationToken {
-    Default::default()
-}
-
 /// A tree as programs have it: 200 directories, files of a few kilobytes.
 fn plant(workspace: &Path) -> anyhow::Result<()> {
     for index in 0..FILES {
         let dir = workspace.join(format!("d{:02}/e{:02}", index % 20, index / 20 % 10));
         std::fs::create_dir_all(&dir)?;
-        let mut text = "fn main() { let value = compute(); println!(\"{value}\"); }\n".repeat(30 + index % 40);
+        let mut text =
+            "fn main() { let value = compute(); println!(\"{value}\"); }\n".repeat(30 + index % 40);
         if index % 1000 == 7 {
             text.push_str("let needle_in_the_haystack = 1;\n");
         }
@@ -134,14 +133,24 @@ async fn grep(sandbox: &dyn Sandbox, workspace: &Path) -> anyhow::Result<Option<
         anyhow::ensure!(found.matches.len() == FILES / 1000, "{} found", found.matches.len());
         if let Some(rg) = &rg {
             let begun = Instant::now();
-            let output = Command::new(rg).args(["-n", "-i", "needle_in_\\w+"]).arg(workspace).stdin(Stdio::null()).output()?;
+            let output = Command::new(rg)
+                .args(["-n", "-i", "needle_in_\\w+"])
+                .arg(workspace)
+                .stdin(Stdio::null())
+                .output()?;
             theirs.push(begun.elapsed());
             anyhow::ensure!(output.status.success());
         }
     }
     let own = median(own);
-    let floor = if rg.is_some() { format!("{:.0} ms (rg)", median(theirs)) } else { "rg is not installed".into() };
-    Ok(Some(Row { measure: format!("grep over {FILES} files"), hart: format!("{own:.0} ms"), floor, target: "≤ 1.5 ×" }))
+    let floor =
+        if rg.is_some() { format!("{:.0} ms (rg)", median(theirs)) } else { "rg is not installed".into() };
+    Ok(Some(Row {
+        measure: format!("grep over {FILES} files"),
+        hart: format!("{own:.0} ms"),
+        floor,
+        target: "≤ 1.5 ×",
+    }))
 }
 
 async fn glob(sandbox: &dyn Sandbox, workspace: &Path) -> anyhow::Result<Row> {

@@ -123,7 +123,9 @@ impl Cgroups {
             (Controller::Pids, limits.pids > 0, "processes"),
             (Controller::Cpu, limits.cpus > 0.0, "processors"),
         ];
-        for (_, _, name) in wanted.into_iter().filter(|(controller, wanted, _)| *wanted && !self.has(*controller)) {
+        for (_, _, name) in
+            wanted.into_iter().filter(|(controller, wanted, _)| *wanted && !self.has(*controller))
+        {
             words.push(format!("{name} not limited by a cgroup (none is writable)"));
         }
         words.join(", ")

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::error::{Result, SandboxError};
 use crate::egress::Network;
+use crate::error::{Result, SandboxError};
 use crate::path::{SKILLS, USER_DATA, VPath};
 
 #[derive(Clone, Deserialize)]
@@ -197,7 +197,9 @@ fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Opti
         None => Ok(None),
         Some(Written::Number(number)) => Ok(Some(number)),
         Some(Written::Text(text)) => parse_bytes(&text).map(Some).ok_or_else(|| {
-            serde::de::Error::custom(format!("`{text}` is no amount of memory; write for example `2g` or `512m`"))
+            serde::de::Error::custom(format!(
+                "`{text}` is no amount of memory; write for example `2g` or `512m`"
+            ))
         }),
     }
 }

@@ -7,8 +7,8 @@ mod proxy;
 mod rules;
 
 pub(crate) use proxy::serve;
-pub use rules::{HostRule, Network};
 pub(crate) use rules::Rules;
+pub use rules::{HostRule, Network};
 
 /// Where the proxy is found inside; any port would do, the network is the sandbox's own.
 pub(crate) const PROXY_PORT: u16 = 3128;
@@ -19,6 +19,8 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     let own = "localhost,127.0.0.1,::1";
     [("http_proxy", proxy.as_str()), ("https_proxy", &proxy), ("all_proxy", &proxy), ("no_proxy", own)]
         .into_iter()
-        .flat_map(|(name, value)| [(name.to_owned(), value.to_owned()), (name.to_uppercase(), value.to_owned())])
+        .flat_map(|(name, value)| {
+            [(name.to_owned(), value.to_owned()), (name.to_uppercase(), value.to_owned())]
+        })
         .collect()
 }

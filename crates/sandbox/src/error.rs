@@ -56,7 +56,9 @@ impl SandboxError {
         match self {
             Self::Path(PathError::Outside { .. }) => Some("path.outside"),
             Self::Path(PathError::Symlink { .. }) => Some("path.symlink"),
-            Self::Path(PathError::Nul { .. } | PathError::Empty | PathError::TooLong { .. }) => Some("path.syntax"),
+            Self::Path(PathError::Nul { .. } | PathError::Empty | PathError::TooLong { .. }) => {
+                Some("path.syntax")
+            }
             Self::ReadOnly(_) => Some("path.read-only"),
             Self::NotAFile { .. } => Some("path.special-file"),
             Self::Unavailable { .. } => Some("tier.refused"),

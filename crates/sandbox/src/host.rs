@@ -89,7 +89,8 @@ impl Masked {
 
     /// Virtual to host, for what the shell reads.
     pub(crate) fn rewrite(&self, text: &str) -> String {
-        let mut pairs: Vec<(&str, &str)> = self.0.iter().map(|(host, shown)| (shown.as_str(), host.as_str())).collect();
+        let mut pairs: Vec<(&str, &str)> =
+            self.0.iter().map(|(host, shown)| (shown.as_str(), host.as_str())).collect();
         pairs.sort_by_key(|(shown, _)| std::cmp::Reverse(shown.len()));
         let rewritten = replace_paths(text.as_bytes(), pairs.iter().copied());
         // Whole paths were replaced in text by text.
@@ -134,7 +135,8 @@ impl MaskStream {
             })
         };
         let tails = (from..self.pending.len()).filter_map(|at| Some((at, self.pending.get(at..)?)));
-        let keep_from = tails.into_iter().find(|(_, tail)| may_begin(tail)).map_or(self.pending.len(), |(at, _)| at);
+        let keep_from =
+            tails.into_iter().find(|(_, tail)| may_begin(tail)).map_or(self.pending.len(), |(at, _)| at);
         let kept = self.pending.split_off(keep_from);
         let ready = std::mem::replace(&mut self.pending, kept);
         self.masked.apply_bytes(&ready)

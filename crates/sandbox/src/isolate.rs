@@ -213,7 +213,8 @@ impl Link {
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
             let data = &mut [io::IoSliceMut::new(&mut what)];
-            if !recvmsg(&self.descriptors, data, &mut control, flags).is_ok_and(|message| message.bytes == 1) {
+            if !recvmsg(&self.descriptors, data, &mut control, flags).is_ok_and(|message| message.bytes == 1)
+            {
                 return received;
             }
             let fd = control.drain().find_map(|message| match message {

@@ -193,7 +193,8 @@ pub(crate) async fn supervise(
             (on_host(running, &mut taps, stop).await?, taps)
         }
     };
-    let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (stdout.capture.finish(), stderr.capture.finish());
+    let ((stdout, stdout_truncated), (stderr, stderr_truncated)) =
+        (stdout.capture.finish(), stderr.capture.finish());
     Ok(ExecOutput { stdout, stderr, stdout_truncated, stderr_truncated, exit })
 }
 
@@ -210,7 +211,8 @@ fn guards(descriptors: Descriptors, shared: &Shared, audit: Audit) -> impl Futur
                 isolate::answer_reports(reports, audit.clone()).await;
             }
         };
-        let listener = proxy.map(std::net::TcpListener::from).and_then(|it| tokio::net::TcpListener::from_std(it).ok());
+        let listener =
+            proxy.map(std::net::TcpListener::from).and_then(|it| tokio::net::TcpListener::from_std(it).ok());
         let proxy = async {
             if let Some(listener) = listener {
                 egress::serve(listener, rules, audit.clone()).await;

@@ -109,7 +109,10 @@ impl Setting {
             tier,
             namespaces: isolate::NAMESPACES
                 .iter()
-                .map(|&(name, flag)| Namespace { name, works: failure.is_none() || isolate::namespace_works(flag) })
+                .map(|&(name, flag)| Namespace {
+                    name,
+                    works: failure.is_none() || isolate::namespace_works(flag),
+                })
                 .collect(),
             layers: Vec::new(),
             fix: failure.as_ref().map(|failure| fix_for(failure, |knob| fs::read_to_string(knob).ok())),

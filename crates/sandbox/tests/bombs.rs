@@ -75,7 +75,8 @@ async fn a_memory_bomb_takes_only_itself() {
     }
     let heard = Heard::default();
     // Bounded by itself too, should the limit not hold.
-    let exec = Exec::new("[ $$ = 2 ] || exit 3; head -c 500000000 /dev/zero | tail -c 400000000 | wc -c").timeout(PATIENCE);
+    let exec = Exec::new("[ $$ = 2 ] || exit 3; head -c 500000000 /dev/zero | tail -c 400000000 | wc -c")
+        .timeout(PATIENCE);
     let output = place.sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
     assert_ne!(output.stdout.trim(), "400000000", "{output:?}");
     assert!(heard.rules().contains(&"cgroup.memory"), "{:?} {output:?}", heard.rules());
@@ -109,7 +110,9 @@ async fn an_output_flood_is_counted_not_kept() {
     }
     let Some(place) = Place::isolated().await else { return };
     let heard = Heard::default();
-    let exec = Exec::new("head -c 1000000000 /dev/zero | tr '\\0' x").timeout(Duration::from_secs(300)).output_limit(20_000);
+    let exec = Exec::new("head -c 1000000000 /dev/zero | tr '\\0' x")
+        .timeout(Duration::from_secs(300))
+        .output_limit(20_000);
     let before = resident();
     let output = place.sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
     assert_eq!(heard.bytes.load(Ordering::Relaxed), 1_000_000_000);

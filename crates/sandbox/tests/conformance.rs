@@ -50,7 +50,8 @@ async fn files(sandbox: &dyn Sandbox) {
 }
 
 async fn searches(sandbox: &dyn Sandbox) {
-    for (name, text) in [("s/a.md", "one\nTwo needle\n"), ("s/b/c.md", "needle\n"), ("s/b/d.txt", "needle\n")] {
+    for (name, text) in [("s/a.md", "one\nTwo needle\n"), ("s/b/c.md", "needle\n"), ("s/b/d.txt", "needle\n")]
+    {
         sandbox.write(&path(name), text.as_bytes(), WriteMode::Overwrite).await.unwrap();
     }
     let found = sandbox.glob(GlobQuery::new(path("s"), "**/*.md")).await.unwrap();
@@ -71,17 +72,25 @@ async fn commands(sandbox: &dyn Sandbox) {
     )
     .await;
     assert_eq!(output.exit, Exit::Code(7), "{output:?}");
-    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("from the tool\n/mnt/user-data/workspace\n", "err\n"));
+    assert_eq!(
+        (output.stdout.as_str(), output.stderr.as_str()),
+        ("from the tool\n/mnt/user-data/workspace\n", "err\n")
+    );
     let made = sandbox.path("/mnt/user-data/outputs/out.txt").unwrap();
     assert_eq!(sandbox.read_text(&made).await.unwrap(), "kept\n");
     assert_eq!(sandbox.read_text(&path("in.txt")).await.unwrap(), "from the tool\nmore\n");
     // What a command made is hart's to change and remove, and the other way round.
     sandbox.write(&path("made/file"), b"changed", WriteMode::Overwrite).await.unwrap();
-    assert_eq!(run(sandbox, "cat made/file && echo again > made/file && rm -r made").await.exit, Exit::Code(0));
+    assert_eq!(
+        run(sandbox, "cat made/file && echo again > made/file && rm -r made").await.exit,
+        Exit::Code(0)
+    );
     run(sandbox, "mkdir -m 700 shut && echo x > shut/f && chmod 600 shut/f").await;
     sandbox.remove(&path("shut/f")).await.unwrap();
     sandbox.remove(&path("shut")).await.unwrap();
-    let cwd = Exec::new("pwd; echo $WORD $HOME").cwd(sandbox.path("/mnt/user-data/outputs").unwrap()).env("WORD", "set");
+    let cwd = Exec::new("pwd; echo $WORD $HOME")
+        .cwd(sandbox.path("/mnt/user-data/outputs").unwrap())
+        .env("WORD", "set");
     let output = sandbox.exec(cwd, None, &CancellationToken::new()).await.unwrap();
     assert_eq!(output.stdout, "/mnt/user-data/outputs\nset /mnt/user-data/workspace\n");
     let scratch = "f=$(mktemp /tmp/hart-XXXXXX) && echo t > $f && cat $f && rm $f; echo x > /dev/null; echo e > /dev/stderr";

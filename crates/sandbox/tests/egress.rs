@@ -59,13 +59,18 @@ async fn ask(place: &Place, rules: &Rules, request: &str) -> String {
 async fn listed_hosts_are_reached_and_no_others() {
     let (port, server) = echo_server().await;
     let (other, other_server) = echo_server().await;
-    let Some(place) = place_with(&[format!("127.0.0.1:{port}"), format!("localhost:{other}")]).await else { return };
+    let Some(place) = place_with(&[format!("127.0.0.1:{port}"), format!("localhost:{other}")]).await else {
+        return;
+    };
     assert!(place.sandbox.capabilities().network);
     let rules = Rules::default();
     let answer = ask(&place, &rules, &format!("GET http://127.0.0.1:{port}/x HTTP/1.1\n\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("GET /x HTTP/1.1"), "{answer}");
     let answer = ask(&place, &rules, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\n\nhello")).await;
-    assert!(answer.starts_with("HTTP/1.1 200 Connection established") && answer.ends_with("hello"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 Connection established") && answer.ends_with("hello"),
+        "{answer}"
+    );
     assert_eq!(*rules.0.lock().unwrap(), [] as [String; 0]);
     for (target, rule) in [
         (format!("127.0.0.1:{other}"), "egress.port"),
@@ -80,7 +85,11 @@ async fn listed_hosts_are_reached_and_no_others() {
         let rules = Rules::default();
         let answer = ask(&place, &rules, &format!("CONNECT {target} HTTP/1.1\n\n")).await;
         assert!(answer.starts_with("HTTP/1.1 40"), "{target}: {answer}");
-        assert!(rules.0.lock().unwrap().iter().any(|denied| denied.starts_with(rule)), "{target}: {:?}", rules.0);
+        assert!(
+            rules.0.lock().unwrap().iter().any(|denied| denied.starts_with(rule)),
+            "{target}: {:?}",
+            rules.0
+        );
     }
     // Past the proxy there is nothing.
     assert!(!place.run(&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")).await.exit.success());
@@ -101,7 +110,9 @@ async fn an_empty_list_allows_nothing() {
 #[tokio::test]
 async fn programs_find_the_proxy() {
     let (port, server) = echo_server().await;
-    let Some(place) = place_with(&[format!("127.0.0.1:{port}"), format!("localhost:{port}")]).await else { return };
+    let Some(place) = place_with(&[format!("127.0.0.1:{port}"), format!("localhost:{port}")]).await else {
+        return;
+    };
     if !std::path::Path::new("/usr/bin/curl").exists() {
         eprintln!("skipped: needs curl");
         return;

@@ -10,7 +10,8 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use hart_sandbox::{
-    Denied, Exec, LocalSandboxProvider, OutputSink, Sandbox, SandboxConfig, SandboxProvider, Stream, Tier, WriteMode,
+    Denied, Exec, LocalSandboxProvider, OutputSink, Sandbox, SandboxConfig, SandboxProvider, Stream, Tier,
+    WriteMode,
 };
 use hart_types::{ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
@@ -95,7 +96,11 @@ const TABLE: &[(&str, In, &str)] = &[
     ("seccomp.namespace", All, "unshare -U true"),
     ("seccomp.namespace", All, "unshare -Urm true"),
     ("seccomp.namespace", All, "nsenter -t $$ -m true"),
-    ("seccomp.namespace", All, "perl -e 'exit(syscall(56, 0x10000011, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    (
+        "seccomp.namespace",
+        All,
+        "perl -e 'exit(syscall(56, 0x10000011, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'",
+    ),
     ("clone3.absent", All, "perl -e 'exit(syscall(435, 0, 0) == -1 && $!+0 == 38 ? 1 : 0)'"),
     ("seccomp.kernel-api", All, "perl -e 'exit(syscall(321, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
     ("seccomp.kernel-api", All, "perl -e 'exit(syscall(298, 0, 0, -1, -1, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
@@ -108,7 +113,11 @@ const TABLE: &[(&str, In, &str)] = &[
     ("seccomp.administration", All, "perl -e 'exit(syscall(170, 0, -1) == -1 && $!+0 == 1 ? 1 : 0)'"),
     ("seccomp.administration", All, "perl -e 'exit(syscall(103, 3, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
     ("seccomp.set-id", All, "echo x > s && chmod 4755 s"),
-    ("seccomp.set-id", All, "perl -e '$f = \"made\"; exit(syscall(257, -100, $f, 0x41, 04755) == -1 ? 1 : 0)'"),
+    (
+        "seccomp.set-id",
+        All,
+        "perl -e '$f = \"made\"; exit(syscall(257, -100, $f, 0x41, 04755) == -1 ? 1 : 0)'",
+    ),
     // Capabilities and users.
     ("cap.none", All, "grep -q 'CapEff.*[1-9a-f]' /proc/self/status"),
     ("cap.none", All, "chroot / true"),
@@ -116,14 +125,26 @@ const TABLE: &[(&str, In, &str)] = &[
     ("cap.none", Namespaces, "perl -e '$< = 0; exit($< == 0 ? 0 : 1)'"),
     ("cap.none", Namespaces, "su -c true root </dev/null || sudo -n true"),
     ("cap.none", All, "mknod disk b 254 0"),
-    ("cap.none", All, "[ $(($(cat /proc/self/oom_score_adj))) -lt 800 ] || echo -1000 > /proc/self/oom_score_adj"),
+    (
+        "cap.none",
+        All,
+        "[ $(($(cat /proc/self/oom_score_adj))) -lt 800 ] || echo -1000 > /proc/self/oom_score_adj",
+    ),
     // Network.
     ("net.namespace", All, "exec 3<>/dev/tcp/127.0.0.1/{port}"),
     ("net.namespace", All, "exec 3<>/dev/tcp/::1/{port}"),
     ("net.namespace", All, "exec 3<>/dev/tcp/169.254.169.254/80"),
     ("net.namespace", All, "getent hosts example.org"),
-    ("net.namespace", All, "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack(\"Sa*\", 1, \"\\0{name}\")) or exit 1'"),
-    ("mount.absent", All, "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(\"{outside}/socket\")) or exit 1'"),
+    (
+        "net.namespace",
+        All,
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack(\"Sa*\", 1, \"\\0{name}\")) or exit 1'",
+    ),
+    (
+        "mount.absent",
+        All,
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(\"{outside}/socket\")) or exit 1'",
+    ),
     ("mount.absent", Namespaces, "ls /var/run/docker.sock || ls /run/dbus || ls /run/user"),
     ("seccomp.socket", All, "perl -e 'socket(S, 40, 1, 0) or exit 1'"),
     ("seccomp.socket", All, "perl -e 'socket(S, 17, 3, 0) or exit 1'"),
@@ -161,7 +182,9 @@ async fn attempt_all(home: &Path, tier: Tier) -> usize {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let name = format!("hart-escape-{}", std::process::id());
     let _socket = std::os::unix::net::UnixListener::bind(outside.path().join("socket")).unwrap();
-    let abstract_name = <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name).unwrap();
+    let abstract_name =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name)
+            .unwrap();
     let _abstract = std::os::unix::net::UnixListener::bind_addr(&abstract_name).unwrap();
     let shared = [Path::new("/dev/shm").join(&name), Path::new("/tmp").join(&name)];
     shared.iter().for_each(|file| std::fs::write(file, "").unwrap());
@@ -181,7 +204,8 @@ async fn attempt_all(home: &Path, tier: Tier) -> usize {
             continue;
         }
         tried += 1;
-        let command = fill.iter().fold((*attempt).to_owned(), |text, (name, value)| text.replace(name, value));
+        let command =
+            fill.iter().fold((*attempt).to_owned(), |text, (name, value)| text.replace(name, value));
         let heard = Heard::default();
         let exec = Exec::new(format!("({command}) 2>&1")).timeout(PATIENCE);
         let output = sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
@@ -253,5 +277,9 @@ fn the_same_holds_for_an_ordinary_user() {
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && printed.contains("test result: ok"), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success() && printed.contains("test result: ok"),
+        "{printed}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -30,7 +30,13 @@ async fn a_root_hart_keeps_its_files_and_commands_are_not_root() {
 #[tokio::test]
 async fn files_that_lend_their_owner_cannot_be_made() {
     let Some(place) = Place::isolated().await else { return };
-    for attempt in ["chmod u+s f", "chmod g+s f", "chmod 4755 f", "install -m 4755 /bin/true g", "cp /bin/true h && chmod 6755 h"] {
+    for attempt in [
+        "chmod u+s f",
+        "chmod g+s f",
+        "chmod 4755 f",
+        "install -m 4755 /bin/true g",
+        "cp /bin/true h && chmod 6755 h",
+    ] {
         place.run("echo x > f").await;
         assert_ne!(place.run(attempt).await.exit, Exit::Code(0), "{attempt}");
     }
@@ -46,7 +52,8 @@ const UNMAPPABLE: &str = "HART_SANDBOX_TEST_UNMAPPABLE";
 #[tokio::test]
 async fn where_owners_cannot_be_translated_files_are_given_away() {
     if let Some(home) = std::env::var_os(UNMAPPABLE) {
-        let provider = hart_sandbox::LocalSandboxProvider::new(Default::default(), home.into(), None).unwrap();
+        let provider =
+            hart_sandbox::LocalSandboxProvider::new(Default::default(), home.into(), None).unwrap();
         let sandbox = provider.acquire(&"t".into(), &"u".into()).await.unwrap();
         let report = provider.tier().to_string();
         assert!(report.contains("files owned by it"), "{report}");
@@ -70,7 +77,10 @@ async fn where_owners_cannot_be_translated_files_are_given_away() {
         .env(UNMAPPABLE, &place.home)
         .output()
         .unwrap();
-    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{output:?}"
+    );
 }
 
 #[tokio::test]

@@ -13,7 +13,14 @@ use crate::support::{Place, path};
 /// Exchanges two names at once, as `renameat2` does.
 fn exchange(a: &Path, b: &Path) {
     let c = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
-    rustix::fs::renameat_with(rustix::fs::CWD, c(a), rustix::fs::CWD, c(b), rustix::fs::RenameFlags::EXCHANGE).unwrap();
+    rustix::fs::renameat_with(
+        rustix::fs::CWD,
+        c(a),
+        rustix::fs::CWD,
+        c(b),
+        rustix::fs::RenameFlags::EXCHANGE,
+    )
+    .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,7 +56,15 @@ async fn ten_thousand_swaps_never_lead_outside() {
                                 outcomes[0] += 1;
                             }
                             Err(error) => {
-                                assert!(matches!(error, SandboxError::Path(_) | SandboxError::NotFound(_) | SandboxError::Io { .. }), "{error}");
+                                assert!(
+                                    matches!(
+                                        error,
+                                        SandboxError::Path(_)
+                                            | SandboxError::NotFound(_)
+                                            | SandboxError::Io { .. }
+                                    ),
+                                    "{error}"
+                                );
                                 outcomes[1] += 1;
                             }
                         },
@@ -73,7 +88,8 @@ async fn ten_thousand_swaps_never_lead_outside() {
         stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(std::fs::read_to_string(secret.join("f")).unwrap(), "secret");
-    let outside: Vec<_> = std::fs::read_dir(&secret).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let outside: Vec<_> =
+        std::fs::read_dir(&secret).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(outside, ["f"]);
     assert!(outcomes[0] > 0 && outcomes[1] > 0, "the race was not one: {outcomes:?}");
 }

@@ -19,7 +19,8 @@ fn a_refused_key_fails_the_run_and_keeps_the_thread() {
         let ran = bench.run("remember this");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
         assert!(
-            ran.stderr.contains("error: ") && ran.stderr.contains("refused the API key: invalid key (HTTP 401"),
+            ran.stderr.contains("error: ")
+                && ran.stderr.contains("refused the API key: invalid key (HTTP 401"),
             "{}",
             ran.stderr
         );

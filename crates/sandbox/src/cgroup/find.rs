@@ -34,7 +34,12 @@ pub(super) fn candidates(mountinfo: &str, own: &str) -> Vec<Hierarchy> {
         let point = Path::new(mount.point);
         // In version 2 a group that has processes cannot give controllers to groups below it: its parent can.
         let dirs: Vec<PathBuf> = match version {
-            2 => point.join(below).ancestors().take_while(|dir| dir.starts_with(point)).map(Path::to_owned).collect(),
+            2 => point
+                .join(below)
+                .ancestors()
+                .take_while(|dir| dir.starts_with(point))
+                .map(Path::to_owned)
+                .collect(),
             _ => vec![point.join(below)],
         };
         found.push(Hierarchy { dirs, version, controllers });
@@ -81,7 +86,9 @@ fn own_path<'a>(own: &'a str, version: u8, options: &str) -> Option<&'a str> {
         let (controllers, path) = rest.split_once(':')?;
         let matches = match version {
             2 => controllers.is_empty(),
-            _ => controllers.split(',').any(|name| !name.is_empty() && options.split(',').any(|it| it == name)),
+            _ => {
+                controllers.split(',').any(|name| !name.is_empty() && options.split(',').any(|it| it == name))
+            }
         };
         matches.then_some(path)
     })
@@ -96,7 +103,8 @@ impl Hierarchy {
             if fs::create_dir(&trial).is_err() {
                 continue;
             }
-            let usable = |controller: &Controller| trial.join(control_file(self.version, *controller)).exists();
+            let usable =
+                |controller: &Controller| trial.join(control_file(self.version, *controller)).exists();
             let controllers: Vec<Controller> = self.controllers.iter().copied().filter(usable).collect();
             let joinable = fs::OpenOptions::new().write(true).open(trial.join("cgroup.procs")).is_ok();
             // Nobody ever joined it.

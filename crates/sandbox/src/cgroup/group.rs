@@ -57,7 +57,9 @@ impl Group {
         let mut found = Vec::new();
         for (dir, version) in &self.dirs {
             let memory = if *version == 1 { "memory.oom_control" } else { "memory.events" };
-            for (rule, file, key) in [("cgroup.memory", memory, "oom_kill"), ("cgroup.pids", "pids.events", "max")] {
+            for (rule, file, key) in
+                [("cgroup.memory", memory, "oom_kill"), ("cgroup.pids", "pids.events", "max")]
+            {
                 let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
                 let count = text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
                 found.extend(count.filter(|count| *count > 0).map(|count| (rule, count)));

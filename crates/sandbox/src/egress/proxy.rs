@@ -53,7 +53,9 @@ async fn one(mut client: TcpStream, rules: Arc<Rules>, audit: Audit) {
     }
     let addresses = match resolve(destination).await {
         Some(addresses) => addresses,
-        None => return answer(&mut client, "502 Bad Gateway", &format!("{destination} has no address")).await,
+        None => {
+            return answer(&mut client, "502 Bad Gateway", &format!("{destination} has no address")).await;
+        }
     };
     let (vetted, refused): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| rules.vet(*address));
     if vetted.is_empty() {
@@ -178,7 +180,9 @@ mod tests {
             "GET /x?y HTTP/1.1\r\nHost: a.org:8080\r\nConnection: close\r\nAccept: */*\r\n\r\n"
         );
         assert!(forwarded("GET HTTP://a.org HTTP/1.0\r\n\r\n").unwrap().starts_with("GET / HTTP/1.0\r\n"));
-        assert!(forwarded("GET http://a.org?q HTTP/1.0\r\n\r\n").unwrap().starts_with("GET /?q HTTP/1.0\r\n"));
+        assert!(
+            forwarded("GET http://a.org?q HTTP/1.0\r\n\r\n").unwrap().starts_with("GET /?q HTTP/1.0\r\n")
+        );
     }
 
     #[test]

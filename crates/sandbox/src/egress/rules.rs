@@ -35,7 +35,9 @@ impl<'de> Deserialize<'de> for Network {
         let bad = |what: String| {
             serde::de::Error::custom(format!("network: {what}; write `off`, `allow` or a list of hosts"))
         };
-        match Written::deserialize(deserializer).map_err(|_| bad("neither a word nor a list of hosts".to_owned()))? {
+        match Written::deserialize(deserializer)
+            .map_err(|_| bad("neither a word nor a list of hosts".to_owned()))?
+        {
             Written::Bool(false) => Ok(Self::Off),
             Written::Bool(true) => Err(bad("`true` does not say what to allow".to_owned())),
             Written::Word(word) if word == "off" => Ok(Self::Off),
@@ -77,7 +79,8 @@ impl FromStr for HostRule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (host, port) = split_port(text).ok_or_else(|| format!("`{text}` has a port that is no number"))?;
+        let (host, port) =
+            split_port(text).ok_or_else(|| format!("`{text}` has a port that is no number"))?;
         let host = if let Some(below) = host.strip_prefix("*.") {
             match Destination::parse_host(below) {
                 Some(Host::Name(name)) => Pattern::Below(format!(".{name}")),

@@ -5,14 +5,19 @@ fn rules(entries: &[&str]) -> Rules {
 }
 
 fn check(rules: &Rules, destination: &str) -> Result<(), &'static str> {
-    Destination::parse(destination, None).map_or(Err("egress.syntax"), |destination| rules.check(&destination))
+    Destination::parse(destination, None)
+        .map_or(Err("egress.syntax"), |destination| rules.check(&destination))
 }
 
 #[test]
 fn names_are_compared_whole() {
     let rules = rules(&["example.org", "*.example.net", "api.example.com:8443"]);
     for allowed in [
-        "example.org:443", "EXAMPLE.org:80", "example.org.:443", "a.example.net:443", "a.b.example.net:80",
+        "example.org:443",
+        "EXAMPLE.org:80",
+        "example.org.:443",
+        "a.example.net:443",
+        "a.b.example.net:80",
         "api.example.com:8443",
     ] {
         assert_eq!(check(&rules, allowed), Ok(()), "{allowed}");
@@ -36,10 +41,29 @@ fn names_are_compared_whole() {
 fn odd_spellings_are_no_destination() {
     let rules = rules(&["example.org", "*.example.org", "127.0.0.1"]);
     for odd in [
-        "example.org\0.evil.net:443", "example.org@evil.net:443", "example.org:0443x", "example.org:", "example.org",
-        "127.1:80", "0x7f000001:80", "2130706433:80", "0177.0.0.1:80", "127.0.0.1.:80", "[::1:80", "::1:80:80",
-        "exa mple.org:80", "example。org:80", "example..org:80", ".example.org:80", ":80", "example.org:65536",
-        "example.org:0", "example.org:+80", "a/b.example.org:80", "example.org\\@x:80", "[127.0.0.1]:80",
+        "example.org\0.evil.net:443",
+        "example.org@evil.net:443",
+        "example.org:0443x",
+        "example.org:",
+        "example.org",
+        "127.1:80",
+        "0x7f000001:80",
+        "2130706433:80",
+        "0177.0.0.1:80",
+        "127.0.0.1.:80",
+        "[::1:80",
+        "::1:80:80",
+        "exa mple.org:80",
+        "example。org:80",
+        "example..org:80",
+        ".example.org:80",
+        ":80",
+        "example.org:65536",
+        "example.org:0",
+        "example.org:+80",
+        "a/b.example.org:80",
+        "example.org\\@x:80",
+        "[127.0.0.1]:80",
     ] {
         assert_eq!(check(&rules, odd), Err("egress.syntax"), "{odd:?}");
     }
@@ -65,7 +89,9 @@ fn the_configuration_is_read() {
     assert_eq!(read("\"allow\""), Ok(Network::Allow));
     let Ok(Network::Hosts(hosts)) = read(r#"["a.org", "*.b.org:8080", "[::1]:80", "::1"]"#) else { panic!() };
     assert_eq!(hosts.len(), 4);
-    for bad in ["\"on\"", "true", "7", "[\"*\"]", "[\"*.*.org\"]", "[\"a.org:x\"]", "[\"http://a.org\"]", "[\"\"]"] {
+    for bad in
+        ["\"on\"", "true", "7", "[\"*\"]", "[\"*.*.org\"]", "[\"a.org:x\"]", "[\"http://a.org\"]", "[\"\"]"]
+    {
         assert!(read(bad).unwrap_err().contains("network: "), "{bad}");
     }
 }

@@ -5,7 +5,9 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
 
-use libc::{CLONE_NEWNET, CLONE_NEWUSER, EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC};
+use libc::{
+    CLONE_NEWNET, CLONE_NEWUSER, EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC,
+};
 
 use super::landlock::{Grant, Handled, Ruleset};
 use super::plan::{Access, OLD_ROOT, Plan, Step};
@@ -180,7 +182,8 @@ fn build(step: &Step, mapping: Option<RawFd>) -> Result<(), Errno> {
         Step::Link { path, target } => sys::make_link(target, path),
         Step::Bind { source, path, access } => bind(source, path, *access),
         Step::BindMapped { source, path, access } => {
-            let mapped = mapping.map(|mapping| sys::bind_mapped(source, path, restrictions(*access), mapping));
+            let mapped =
+                mapping.map(|mapping| sys::bind_mapped(source, path, restrictions(*access), mapping));
             match mapped {
                 Some(Ok(())) => Ok(()),
                 _ => bind(source, path, *access),

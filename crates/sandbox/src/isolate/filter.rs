@@ -148,7 +148,12 @@ pub(super) fn build(options: Options) -> Filter {
 /// A file that a command makes belongs to hart's user on the host: set-id, it would lend that user to everyone.
 fn set_id_files(filter: &mut Filter, deny: sock_filter) {
     let mode_at = |argument| [load(argument), jump(BPF_JSET, SET_ID, 0, 1), deny];
-    let mut modes = vec![(libc::SYS_fchmod, ARG1), (libc::SYS_fchmodat, ARG2), (SYS_FCHMODAT2, ARG2), (libc::SYS_mknodat, ARG2)];
+    let mut modes = vec![
+        (libc::SYS_fchmod, ARG1),
+        (libc::SYS_fchmodat, ARG2),
+        (SYS_FCHMODAT2, ARG2),
+        (libc::SYS_mknodat, ARG2),
+    ];
     #[cfg(target_arch = "x86_64")]
     modes.extend([(libc::SYS_chmod, ARG1), (libc::SYS_creat, ARG1), (libc::SYS_mknod, ARG1)]);
     for (number, argument) in modes {
@@ -178,8 +183,16 @@ pub(super) fn rule_of(number: c_long) -> (&'static str, i32) {
 const RULES: [(&[c_long], &str); 11] = [
     (
         &[
-            libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_move_mount, libc::SYS_open_tree,
-            libc::SYS_fsopen, libc::SYS_fsconfig, libc::SYS_fsmount, libc::SYS_fspick, libc::SYS_mount_setattr,
+            libc::SYS_mount,
+            libc::SYS_umount2,
+            libc::SYS_pivot_root,
+            libc::SYS_move_mount,
+            libc::SYS_open_tree,
+            libc::SYS_fsopen,
+            libc::SYS_fsconfig,
+            libc::SYS_fsmount,
+            libc::SYS_fspick,
+            libc::SYS_mount_setattr,
         ],
         "seccomp.mount",
     ),
@@ -189,10 +202,22 @@ const RULES: [(&[c_long], &str); 11] = [
     (&[libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key], "seccomp.keyring"),
     (
         &[
-            libc::SYS_kexec_load, libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module,
-            libc::SYS_reboot, libc::SYS_swapon, libc::SYS_swapoff, libc::SYS_acct, libc::SYS_quotactl,
-            libc::SYS_syslog, libc::SYS_settimeofday, libc::SYS_clock_settime, libc::SYS_adjtimex,
-            libc::SYS_clock_adjtime, libc::SYS_sethostname, libc::SYS_setdomainname,
+            libc::SYS_kexec_load,
+            libc::SYS_init_module,
+            libc::SYS_finit_module,
+            libc::SYS_delete_module,
+            libc::SYS_reboot,
+            libc::SYS_swapon,
+            libc::SYS_swapoff,
+            libc::SYS_acct,
+            libc::SYS_quotactl,
+            libc::SYS_syslog,
+            libc::SYS_settimeofday,
+            libc::SYS_clock_settime,
+            libc::SYS_adjtimex,
+            libc::SYS_clock_adjtime,
+            libc::SYS_sethostname,
+            libc::SYS_setdomainname,
         ],
         "seccomp.administration",
     ),
@@ -201,8 +226,12 @@ const RULES: [(&[c_long], &str); 11] = [
     (&[libc::SYS_ioctl], "seccomp.terminal"),
     (
         &[
-            libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_pidfd_getfd,
-            libc::SYS_kcmp, libc::SYS_process_madvise,
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_readv,
+            libc::SYS_process_vm_writev,
+            libc::SYS_pidfd_getfd,
+            libc::SYS_kcmp,
+            libc::SYS_process_madvise,
         ],
         "seccomp.process",
     ),
@@ -212,8 +241,15 @@ const RULES: [(&[c_long], &str); 11] = [
 const SYS_FCHMODAT2: c_long = 452;
 #[cfg(target_arch = "x86_64")]
 const SET_ID_CALLS: &[c_long] = &[
-    libc::SYS_fchmod, libc::SYS_fchmodat, SYS_FCHMODAT2, libc::SYS_mknodat, libc::SYS_openat, libc::SYS_chmod,
-    libc::SYS_creat, libc::SYS_mknod, libc::SYS_open,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_mknodat,
+    libc::SYS_openat,
+    libc::SYS_chmod,
+    libc::SYS_creat,
+    libc::SYS_mknod,
+    libc::SYS_open,
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const SET_ID_CALLS: &[c_long] =

@@ -79,12 +79,29 @@ pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urando
 #[derive(Debug)]
 pub(super) enum Step {
     Directory(CString),
-    File { path: CString, content: Vec<u8> },
-    Link { path: CString, target: CString },
-    Bind { source: CString, path: CString, access: Access },
+    File {
+        path: CString,
+        content: Vec<u8>,
+    },
+    Link {
+        path: CString,
+        target: CString,
+    },
+    Bind {
+        source: CString,
+        path: CString,
+        access: Access,
+    },
     /// A bind whose owners are translated; plain where the file system cannot do that.
-    BindMapped { source: CString, path: CString, access: Access },
-    Tmpfs { path: CString, options: CString },
+    BindMapped {
+        source: CString,
+        path: CString,
+        access: Access,
+    },
+    Tmpfs {
+        path: CString,
+        options: CString,
+    },
     Proc(CString),
     Terminals(CString),
 }
@@ -234,7 +251,11 @@ fn versioned_etc() -> impl Iterator<Item = PathBuf> {
 }
 
 fn namespaces(user: bool, network: bool) -> i32 {
-    let always = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    let always = libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP;
     always | if user { libc::CLONE_NEWUSER } else { 0 } | if network { libc::CLONE_NEWNET } else { 0 }
 }
 
@@ -300,7 +321,9 @@ impl Builder {
         self.push(Step::Terminals(c"/dev/pts".to_owned()), "mount /dev/pts".to_owned());
         self.tmpfs("/dev/shm", "size=256m,nr_inodes=10k,mode=1777")?;
         self.tmpfs("/tmp", "size=1g,nr_inodes=200k,mode=1777")?;
-        for (path, grant) in [("/", Grant::Read), ("/dev", Grant::Device), ("/dev/shm", Grant::Write), ("/tmp", Grant::Write)] {
+        for (path, grant) in
+            [("/", Grant::Read), ("/dev", Grant::Device), ("/dev/shm", Grant::Write), ("/tmp", Grant::Write)]
+        {
             self.grants.push((c_string(path)?, grant, true));
         }
         self.directory(Path::new("/run"))?;
@@ -317,7 +340,9 @@ impl Builder {
             let from = self.steps.len();
             self.show(root.host.as_path(), root.shown_at.as_str(), access)?;
             let shown = self.steps.get_mut(from..).unwrap_or_default();
-            let Some(step) = shown.iter_mut().find(|step| matches!(step, Step::Bind { .. })) else { continue };
+            let Some(step) = shown.iter_mut().find(|step| matches!(step, Step::Bind { .. })) else {
+                continue;
+            };
             if root.writable {
                 let directory = fs::metadata(root.host.as_path()).is_ok_and(|found| found.is_dir());
                 self.grants.push((c_string(root.shown_at.as_str())?, Grant::Write, directory));

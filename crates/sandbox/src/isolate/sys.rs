@@ -138,7 +138,12 @@ pub(super) fn restrict_mount(path: &CStr, restrictions: u64, below: bool) -> Res
 }
 
 /// A copy of the mounts at `source` whose owners are translated by the user namespace `mapping`, put at `target`.
-pub(super) fn bind_mapped(source: &CStr, target: &CStr, restrictions: u64, mapping: RawFd) -> Result<(), Errno> {
+pub(super) fn bind_mapped(
+    source: &CStr,
+    target: &CStr,
+    restrictions: u64,
+    mapping: RawFd,
+) -> Result<(), Errno> {
     const ID_MAP: u64 = 0x10_0000;
     let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as u32;
     // SAFETY: `source` is NUL-terminated and alive.
