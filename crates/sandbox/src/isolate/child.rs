@@ -2,15 +2,15 @@
 //!
 //! Invariant: nothing here allocates, locks or panics; every failure is reported and ends the process.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::RawFd;
 
 use libc::{
     CLONE_NEWNET, CLONE_NEWUSER, EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC,
 };
 
-use super::landlock::{Grant, Handled, Ruleset};
-use super::plan::{Access, OLD_ROOT, Plan, Step};
+use super::landlock::{Handled, Ruleset};
+use super::plan::{Access, Granted, OLD_ROOT, Plan, Step};
 use super::report::{Message, Stage};
 use super::sys::{self, Errno, Waited};
 
@@ -37,15 +37,36 @@ const SET_UP_FAILED: i32 = 126;
 
 /// Called in the forked child. Returns in the process that is to become the command; the others never leave.
 pub(super) fn enter(plan: &Plan, ends: Ends) {
-    match outside(plan) {
-        Ok(Side::Parent(pid)) => wait_outside(pid),
-        Ok(Side::Child) => {}
+    let gate = match outside(plan) {
+        Ok((Side::Parent(pid), gate)) => {
+            if let Some(gate) = gate {
+                sys::write_all(gate.write, &[admit(plan, pid)]);
+            }
+            wait_outside(pid)
+        }
+        Ok((Side::Child, gate)) => gate,
         Err(failure) => fail(ends, &failure),
-    }
-    match inside(plan, ends).and_then(|()| start_command()) {
+    };
+    match inside(plan, ends).and_then(|()| pass(gate)).and_then(|()| start_command()) {
         Ok((Side::Parent(pid), signals)) => watch(ends, pid, signals, || {}),
         Ok((Side::Child, _)) => sys::leave_only_standard_streams(),
         Err(failure) => fail(ends, &failure),
+    }
+}
+
+/// Puts pid 1 into its control groups, from outside and while it builds the root: the kernel takes its time for that.
+/// Zero, or the error number.
+fn admit(plan: &Plan, pid: i32) -> u8 {
+    let joined = plan.cgroups.iter().try_for_each(|door| sys::put_into(*door, pid));
+    joined.map_or_else(|errno| u8::try_from(errno).unwrap_or(u8::MAX), |()| 0)
+}
+
+/// Nothing of the command's runs before it is in its groups.
+fn pass(gate: Option<sys::Pipe>) -> Result<(), Failure> {
+    match gate.map(|gate| sys::read_byte(gate.read)) {
+        None | Some(Ok(0)) => Ok(()),
+        Some(Ok(errno)) => Err(Failure { stage: Stage::Cgroup, index: 0, errno: errno.into() }),
+        Some(Err(errno)) => Err(Failure { stage: Stage::Cgroup, index: 0, errno }),
     }
 }
 
@@ -55,7 +76,7 @@ pub(super) enum Side {
 }
 
 /// Still on the host: takes the namespaces and forks into the pid namespace.
-fn outside(plan: &Plan) -> Result<Side, Failure> {
+fn outside(plan: &Plan) -> Result<(Side, Option<sys::Pipe>), Failure> {
     // Handlers of hart would run in processes that never exec.
     sys::reset_signal_handlers();
     sys::new_session();
@@ -69,7 +90,8 @@ fn outside(plan: &Plan) -> Result<Side, Failure> {
     }
     // This process and pid 1 never exec: they hold a copy of hart's memory, which no command may look into.
     at(Stage::MapIds, sys::forbid_inspection())?;
-    at(Stage::Fork, sys::fork()).map(side)
+    let gate = if plan.cgroups.is_empty() { None } else { Some(at(Stage::Cgroup, sys::pipe())?) };
+    at(Stage::Fork, sys::fork()).map(|pid| (side(pid), gate))
 }
 
 pub(super) fn side(pid: i32) -> Side {
@@ -79,7 +101,6 @@ pub(super) fn side(pid: i32) -> Side {
 /// Pid 1 of the sandbox: builds the root and gives up every privilege.
 fn inside(plan: &Plan, ends: Ends) -> Result<(), Failure> {
     at(Stage::DieWithParent, sys::die_with_parent())?;
-    join_cgroups(&plan.cgroups)?;
     at(Stage::HostName, sys::set_host_name(b"sandbox"))?;
     if plan.namespaces & CLONE_NEWNET != 0 {
         at(Stage::Loopback, sys::bring_up_loopback())?;
@@ -146,7 +167,7 @@ pub(super) fn give_up_privileges(limits: &[(sys::Resource, u64)], user: Option<u
     at(Stage::DropPrivileges, sys::forbid_new_privileges())
 }
 
-fn restrict_files(handled: Handled, grants: &[(CString, Grant, bool)]) -> Result<(), Errno> {
+fn restrict_files(handled: Handled, grants: &[Granted]) -> Result<(), Errno> {
     let ruleset = Ruleset::new(handled)?;
     for (path, grant, directory) in grants {
         let fd = sys::open_path(path)?;

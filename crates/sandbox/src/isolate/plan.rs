@@ -113,6 +113,9 @@ pub(super) enum Access {
     Device,
 }
 
+/// What Landlock leaves: a path in the new root, what may be done below it, whether it is a directory.
+pub(super) type Granted = (CString, Grant, bool);
+
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order<'a> {
@@ -142,7 +145,7 @@ pub(crate) struct Plan {
     pub(super) cgroups: Vec<RawFd>,
     pub(super) limits: Vec<(Resource, u64)>,
     /// What Landlock takes away and what it leaves; `None` where the kernel has none.
-    pub(super) landlock: Option<(Handled, Vec<(CString, Grant, bool)>)>,
+    pub(super) landlock: Option<(Handled, Vec<Granted>)>,
     /// Whether hart runs a proxy for this command.
     pub(super) proxy_port: Option<u16>,
     /// An existing directory of the host to mount the new root on, for the moment before it becomes `/`.
@@ -265,7 +268,7 @@ struct Builder {
     id: u32,
     /// Whether the thread's directories get their owners translated.
     mapped: bool,
-    grants: Vec<(CString, Grant, bool)>,
+    grants: Vec<Granted>,
     steps: Vec<Step>,
     labels: Vec<String>,
     made: BTreeSet<PathBuf>,

@@ -92,6 +92,47 @@ pub(super) fn join(procs: RawFd) -> Result<(), Errno> {
     write_once(procs, b"0")
 }
 
+/// Moves another process there.
+pub(super) fn put_into(procs: RawFd, pid: pid_t) -> Result<(), Errno> {
+    let mut digits = [0_u8; 10];
+    let mut left = pid.unsigned_abs();
+    let mut used = 0;
+    for slot in digits.iter_mut().rev() {
+        *slot = b'0' + (left % 10) as u8;
+        left /= 10;
+        used += 1;
+        if left == 0 {
+            break;
+        }
+    }
+    write_once(procs, digits.get(digits.len() - used..).unwrap_or_default())
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Pipe {
+    pub(super) read: RawFd,
+    pub(super) write: RawFd,
+}
+
+pub(super) fn pipe() -> Result<Pipe, Errno> {
+    let mut ends: [c_int; 2] = [0; 2];
+    // SAFETY: `ends` has room for two descriptors.
+    #[expect(unsafe_code, reason = "system call")]
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into())?;
+    let [read, write] = ends;
+    Ok(Pipe { read, write })
+}
+
+pub(super) fn read_byte(fd: RawFd) -> Result<u8, Errno> {
+    let mut byte = [0_u8];
+    // SAFETY: room for one byte.
+    #[expect(unsafe_code, reason = "system call")]
+    let read = unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) };
+    check(read as c_long)?;
+    let [byte] = byte;
+    if read == 1 { Ok(byte) } else { Err(libc::EPIPE) }
+}
+
 /// For a message smaller than a pipe's atomic unit; there is nobody left to tell of a failure.
 pub(super) fn write_all(fd: RawFd, content: &[u8]) {
     let _ = write_once(fd, content);
