@@ -78,7 +78,7 @@ async fn ten_thousand_swaps_never_lead_outside() {
                             let _ = place.sandbox.remove(&path("d/new/x")).await;
                         }
                     }
-                    if tries % 500 == 0 {
+                    if tries.is_multiple_of(500) {
                         let found = place.sandbox.grep(GrepQuery::new(path("."), "secret")).await.unwrap();
                         assert_eq!(found.matches, [], "a search went outside");
                     }
