@@ -2,23 +2,23 @@
 //!
 //! Invariant: every function only makes system calls on what it is given; none allocates or takes a lock.
 
+mod confine;
+mod mounts;
+
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::ptr;
 
-use super::landlock::{PathAttr, RulesetAttr};
-use libc::{c_char, c_int, c_long, c_ulong, c_void, pid_t, sock_filter};
+use libc::{c_int, c_long, c_ulong, pid_t};
+
+pub(super) use confine::*;
+pub(super) use mounts::*;
 
 pub(super) type Errno = i32;
 #[cfg(target_env = "gnu")]
 pub(super) type Resource = libc::__rlimit_resource_t;
 #[cfg(not(target_env = "gnu"))]
 pub(super) type Resource = c_int;
-
-/// `MOUNT_ATTR_*` of `mount_setattr(2)`.
-pub(super) const READ_ONLY: u64 = 0x1;
-pub(super) const NO_SUID: u64 = 0x2;
-pub(super) const NO_DEVICES: u64 = 0x4;
 
 pub(super) enum Waited {
     Exited { pid: pid_t, code: i32 },
@@ -138,101 +138,6 @@ pub(super) fn write_all(fd: RawFd, content: &[u8]) {
     let _ = write_once(fd, content);
 }
 
-pub(super) fn mount(
-    source: Option<&CStr>,
-    target: &CStr,
-    kind: Option<&CStr>,
-    flags: c_ulong,
-    options: Option<&CStr>,
-) -> Result<(), Errno> {
-    let pointer = |text: Option<&CStr>| text.map_or(ptr::null(), CStr::as_ptr);
-    let options: *const c_void = pointer(options).cast();
-    // SAFETY: each pointer is null or a NUL-terminated string that outlives the call.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, options) }.into())
-}
-
-pub(super) fn bind(source: &CStr, target: &CStr) -> Result<(), Errno> {
-    mount(Some(source), target, None, libc::MS_BIND | libc::MS_REC, None)
-}
-
-/// `struct mount_attr`.
-#[repr(C)]
-struct MountAttr {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    userns_fd: u64,
-}
-
-/// Adds restrictions to a mount and, unlike a remount, also to all mounts below it.
-pub(super) fn restrict_mount(path: &CStr, restrictions: u64, below: bool) -> Result<(), Errno> {
-    let attr = MountAttr { set: restrictions, clear: 0, propagation: 0, userns_fd: 0 };
-    let flags = if below { libc::AT_RECURSIVE } else { 0 };
-    let size = size_of::<MountAttr>();
-    let path: *const c_char = path.as_ptr();
-    // SAFETY: `path` is NUL-terminated, `attr` has the layout of `struct mount_attr` and `size` is its length.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe {
-        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path, flags, &raw const attr, size)
-    })
-}
-
-/// A copy of the mounts at `source` whose owners are translated by the user namespace `mapping`, put at `target`.
-pub(super) fn bind_mapped(
-    source: &CStr,
-    target: &CStr,
-    restrictions: u64,
-    mapping: RawFd,
-) -> Result<(), Errno> {
-    const ID_MAP: u64 = 0x10_0000;
-    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as u32;
-    // SAFETY: `source` is NUL-terminated and alive.
-    #[expect(unsafe_code, reason = "system call")]
-    let tree = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, source.as_ptr(), flags) };
-    check(tree)?;
-    let tree = tree as RawFd;
-    let attr = MountAttr { set: restrictions | ID_MAP, clear: 0, propagation: 0, userns_fd: mapping as u64 };
-    let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
-    let size = size_of::<MountAttr>();
-    // SAFETY: `attr` has the layout of `struct mount_attr`, `size` is its length, and the path is an empty C string.
-    #[expect(unsafe_code, reason = "system call")]
-    let mapped = check(unsafe {
-        libc::syscall(libc::SYS_mount_setattr, tree, c"".as_ptr(), flags, &raw const attr, size)
-    });
-    let moved = mapped.and_then(|()| {
-        const FROM_DESCRIPTOR: c_int = 4;
-        // SAFETY: both paths are NUL-terminated and alive.
-        #[expect(unsafe_code, reason = "system call")]
-        check(unsafe {
-            let target = target.as_ptr();
-            libc::syscall(libc::SYS_move_mount, tree, c"".as_ptr(), libc::AT_FDCWD, target, FROM_DESCRIPTOR)
-        })
-    });
-    close(tree);
-    moved
-}
-
-/// Whether the file system at `path` lets its owners be translated. Nothing is mounted anywhere.
-pub(super) fn can_be_mapped(path: &CStr, mapping: RawFd) -> Result<(), Errno> {
-    match bind_mapped(path, c"/nonexistent", 0, mapping) {
-        Err(libc::ENOENT) => Ok(()),
-        other => other,
-    }
-}
-
-pub(super) fn pivot_root(new: &CStr, old: &CStr) -> Result<(), Errno> {
-    // SAFETY: both are NUL-terminated and alive.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()) })
-}
-
-pub(super) fn detach(path: &CStr) -> Result<(), Errno> {
-    // SAFETY: `path` is NUL-terminated and alive.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) }.into())
-}
-
 pub(super) fn make_directory(path: &CStr) -> Result<(), Errno> {
     // SAFETY: `path` is NUL-terminated and alive.
     #[expect(unsafe_code, reason = "system call")]
@@ -291,19 +196,6 @@ pub(super) fn bring_up_loopback() -> Result<(), Errno> {
     result
 }
 
-/// Sets soft and hard limit to `limit`, or to the present hard limit if that is lower.
-pub(super) fn lower_limit(resource: Resource, limit: u64) -> Result<(), Errno> {
-    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `now` is a live, writable `struct rlimit`.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::getrlimit(resource, &raw mut now) }.into())?;
-    let limit = limit.min(now.rlim_max);
-    let new = libc::rlimit { rlim_cur: limit, rlim_max: limit };
-    // SAFETY: `new` is a live `struct rlimit`.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::setrlimit(resource, &raw const new) }.into())
-}
-
 pub(super) fn die_with_parent() -> Result<(), Errno> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong)
 }
@@ -311,68 +203,6 @@ pub(super) fn die_with_parent() -> Result<(), Errno> {
 /// No ptrace, no `/proc/PID/mem`, no core dump.
 pub(super) fn forbid_inspection() -> Result<(), Errno> {
     prctl(libc::PR_SET_DUMPABLE, 0)
-}
-
-pub(super) fn forbid_new_privileges() -> Result<(), Errno> {
-    prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
-}
-
-/// So that also an executable with file capabilities gets none.
-pub(super) fn empty_bounding_set() -> Result<(), Errno> {
-    // The kernel knows fewer than 64; the first one it does not know ends the list.
-    for capability in 0..64 {
-        match prctl(libc::PR_CAPBSET_DROP, capability) {
-            Err(libc::EINVAL) => break,
-            other => other?,
-        }
-    }
-    Ok(())
-}
-
-/// Empties the sets a process acts by.
-pub(super) fn drop_capabilities() -> Result<(), Errno> {
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: c_int,
-    }
-    const VERSION_3: u32 = 0x2008_0522;
-    let header = Header { version: VERSION_3, pid: 0 };
-    let none = [0_u32; 6];
-    // SAFETY: `header` is a `struct __user_cap_header_struct`; version 3 reads two data structs of three `u32` each.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) })
-}
-
-pub(super) fn install_filter(filter: &[sock_filter]) -> Result<(), Errno> {
-    seccomp(filter, 0).map(|_| ())
-}
-
-/// Returns the descriptor through which the calls that the filter reports are read and answered.
-pub(super) fn install_reporting_filter(filter: &[sock_filter]) -> Result<RawFd, Errno> {
-    seccomp(filter, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)
-}
-
-fn seccomp(filter: &[sock_filter], flags: c_ulong) -> Result<RawFd, Errno> {
-    let len = libc::c_ushort::try_from(filter.len()).map_err(|_| libc::E2BIG)?;
-    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
-    let mode = libc::SECCOMP_SET_MODE_FILTER;
-    // SAFETY: `program` points to `len` live instructions; the kernel copies and never writes them.
-    #[expect(unsafe_code, reason = "system call")]
-    let result = unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
-    check(result).map(|()| result as RawFd)
-}
-
-/// Becomes another user for good, with no groups but `id`. The C library's functions would look for other threads.
-pub(super) fn become_user(id: u32) -> Result<(), Errno> {
-    let none: *const libc::gid_t = ptr::null();
-    // SAFETY: the list of groups has no entry; the other calls take numbers.
-    #[expect(unsafe_code, reason = "system call")]
-    unsafe {
-        check(libc::syscall(libc::SYS_setgroups, 0, none))?;
-        check(libc::syscall(libc::SYS_setresgid, id, id, id))?;
-        check(libc::syscall(libc::SYS_setresuid, id, id, id))
-    }
 }
 
 /// Gives what a descriptor stands for to another user, who could not open it by name otherwise (`/dev/stdout`).
@@ -402,37 +232,6 @@ pub(super) fn close(fd: RawFd) {
     unsafe {
         libc::close(fd);
     }
-}
-
-pub(super) fn landlock_abi() -> u32 {
-    let nothing: *const c_void = ptr::null();
-    // SAFETY: asked for the version, the call takes no attribute and no size.
-    #[expect(unsafe_code, reason = "system call")]
-    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0_usize, 1_u32) };
-    u32::try_from(version).unwrap_or_default()
-}
-
-pub(super) fn landlock_create(attr: &RulesetAttr) -> Result<RawFd, Errno> {
-    let size = size_of::<RulesetAttr>();
-    let attr: *const RulesetAttr = attr;
-    // SAFETY: `attr` has the layout of `struct landlock_ruleset_attr` and `size` is its length.
-    #[expect(unsafe_code, reason = "system call")]
-    let fd = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, attr, size, 0_u32) };
-    check(fd).map(|()| fd as RawFd)
-}
-
-pub(super) fn landlock_allow(ruleset: RawFd, attr: &PathAttr) -> Result<(), Errno> {
-    const PATH_BENEATH: c_int = 1;
-    let attr: *const PathAttr = attr;
-    // SAFETY: `attr` has the layout of `struct landlock_path_beneath_attr`.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_landlock_add_rule, ruleset, PATH_BENEATH, attr, 0_u32) })
-}
-
-pub(super) fn landlock_enforce(ruleset: RawFd) -> Result<(), Errno> {
-    // SAFETY: takes no pointer.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0_u32) })
 }
 
 /// A socket that listens on the loopback device of the network namespace the caller is in.
