@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::audit::Denied;
 use crate::error::{Result, SandboxError};
 use crate::path::VPath;
 
@@ -117,6 +118,11 @@ pub enum Stream {
 /// Sees output while the command runs, all of it, in pieces that are whole characters.
 pub trait OutputSink: Send + Sync {
     fn output(&self, stream: Stream, text: &str);
+
+    /// Something the command tried was refused, and hart knows of it.
+    fn denied(&self, denied: &Denied) {
+        let _ = denied;
+    }
 }
 
 impl<F: Fn(Stream, &str) + Send + Sync> OutputSink for F {

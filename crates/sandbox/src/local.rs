@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::{
     Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, Sandbox, Stat, WriteMode,
 };
+use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
 use crate::files::{self, Place, Roots};
@@ -78,7 +79,12 @@ impl Sandbox for LocalSandbox {
 
     fn capabilities(&self) -> Capabilities {
         let tier = self.shared.tier().tier;
-        Capabilities { tier, network: tier == Tier::Host }
+        let network = match (tier, &self.shared.config.network) {
+            (Tier::Host, _) | (Tier::Isolated | Tier::Landlock, Network::Allow) => true,
+            (Tier::Isolated, Network::Hosts(hosts)) => !hosts.is_empty(),
+            _ => false,
+        };
+        Capabilities { tier, network }
     }
 
     fn path(&self, text: &str) -> Result<VPath, PathError> {
@@ -107,7 +113,7 @@ impl Sandbox for LocalSandbox {
         let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
             .await
             .map_err(|_| SandboxError::Spawn { reason: "the start was aborted".to_owned() })??;
-        run::supervise(launched, limits, on_output, cancel, &self.shared.closing).await
+        run::supervise(launched, limits, on_output, cancel, &self.shared).await
     }
 
     async fn read(&self, path: &VPath) -> Result<Vec<u8>> {

@@ -55,7 +55,9 @@ pub(crate) fn append(roots: &Roots, path: &VPath, content: &[u8]) -> Result<()> 
     open_parent(&root, relative, path)?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | CAREFUL;
     let fd = root.beneath(relative, flags, Mode::from(0o644)).map_err(|errno| explain(path, errno))?;
-    regular_file(&fd, path)?;
+    if regular_file(&fd, path)?.1 == 0 {
+        root.adopt(&fd);
+    }
     File::from(fd).write_all(content).map_err(|source| SandboxError::io(path, source))
 }
 
@@ -67,6 +69,7 @@ pub(crate) fn create_or_replace(roots: &Roots, path: &VPath, content: &[u8], rep
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(&target.parent, temporary.as_str(), flags, Mode::from(0o644))
         .map_err(|errno| explain(path, errno))?;
+    root.adopt(&fd);
     let written = (|| {
         if let Some(mode) = target.mode {
             fchmod(&fd, mode).map_err(|errno| explain(path, errno))?;
@@ -223,7 +226,8 @@ fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Result<OwnedFd>
         // Each step starts from the root again: a link on the way may point upwards and still be inside.
         parent = match open(&made) {
             Err(Errno::NOENT) => match mkdirat(&parent, name, Mode::from(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => open(&made),
+                Ok(()) => open(&made).inspect(|dir| root.adopt(dir)),
+                Err(Errno::EXIST) => open(&made),
                 Err(errno) => Err(errno),
             },
             other => other,

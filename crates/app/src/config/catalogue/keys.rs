@@ -82,6 +82,21 @@ pub(super) fn own() -> Vec<Key> {
             "{}",
             "Variables every command gets; `$VAR` takes the value from the environment.",
         ),
+        key(
+            "sandbox.network",
+            Kind::Any,
+            "off",
+            "What commands reach: `off`, `allow` (the host's network), or a list of hosts such as `*.example.org`.",
+        ),
+        key(
+            "sandbox.memory_limit",
+            Kind::Any,
+            "half of the machine's",
+            "Memory of one command and all it starts, such as `2g`; 0 is no limit.",
+        ),
+        key("sandbox.pids_limit", AMOUNT, "512", "Processes and threads of one command; 0 is no limit."),
+        key("sandbox.cpus", Kind::Number, "0", "Processors' worth of time of one command; 0 is no limit."),
+        key("sandbox.run_as", AMOUNT, "65532", "The user id of commands where hart itself is root."),
     ];
     keys.extend(calls());
     keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
