@@ -5,6 +5,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("hart-sandbox needs Linux: it isolates with namespaces and opens files with openat2");
 
+mod background;
 mod config;
 mod contract;
 mod dirs;
@@ -17,17 +18,20 @@ mod local;
 mod path;
 mod provider;
 mod run;
+mod save;
 mod search;
 mod tier;
 
+pub use background::{Background, JobReport, JobState, MAX_BACKGROUND};
 pub use config::{Mount, SandboxConfig};
 pub use contract::{
-    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, Listing,
-    Sandbox, SandboxProvider, Stat, WriteMode,
+    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, LineQuery,
+    Lines, Listing, Sandbox, SandboxProvider, Stat, WriteMode,
 };
 pub use dirs::ThreadDirs;
 pub use error::{Result, SandboxError};
 pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
 pub use path::{HostPath, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE};
 pub use provider::LocalSandboxProvider;
+pub use save::{RESULTS, Saved, SavedOutput, result_path};
 pub use tier::{Namespace, Tier, TierReport, probe};

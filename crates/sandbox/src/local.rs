@@ -12,7 +12,8 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::{
-    Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, Sandbox, Stat, WriteMode,
+    Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, LineQuery, Lines, Listing, Sandbox, Stat,
+    WriteMode,
 };
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
@@ -20,6 +21,7 @@ use crate::files::{self, Place, Roots};
 use crate::path::{PathError, VPath, WORKSPACE};
 use crate::provider::Shared;
 use crate::run;
+use crate::save::SavingSink;
 use crate::tier::Tier;
 
 #[derive(Debug)]
@@ -103,6 +105,9 @@ impl Sandbox for LocalSandbox {
         }
         let cwd = self.check_cwd(&exec).await?;
         let (shared, roots) = (Arc::clone(&self.shared), Arc::clone(&self.roots));
+        let save = exec.save.clone();
+        let saving = save.as_deref().map(|saved| SavingSink { roots: &self.roots, saved, inner: on_output });
+        let on_output = saving.as_ref().map(|sink| sink as &dyn OutputSink).or(on_output);
         let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
         let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
             .await
@@ -112,6 +117,14 @@ impl Sandbox for LocalSandbox {
 
     async fn read(&self, path: &VPath) -> Result<Vec<u8>> {
         self.with_roots(path, files::read).await
+    }
+
+    async fn read_lines(&self, path: &VPath, query: LineQuery) -> Result<Lines> {
+        self.with_roots(path, move |roots, path| files::read_lines(roots, path, query)).await
+    }
+
+    async fn mark(&self, path: &VPath) -> Result<String> {
+        self.with_roots(path, files::mark).await
     }
 
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {

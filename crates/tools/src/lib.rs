@@ -4,6 +4,7 @@
 //! goes wrong comes back as words the model can act on.
 
 mod ask_clarification;
+mod background;
 mod bash;
 mod cut;
 mod fs;
@@ -28,12 +29,14 @@ pub fn sandbox_tools(provider: Arc<dyn SandboxProvider>, config: &SandboxConfig)
     let place = Arc::new(Sandboxed::new(provider, config));
     vec![
         Typed::shared(bash::Bash(Arc::clone(&place))),
+        Typed::shared(background::BackgroundTool(Arc::clone(&place))),
         Typed::shared(fs::Ls(Arc::clone(&place))),
         Typed::shared(fs::Glob(Arc::clone(&place))),
         Typed::shared(fs::Grep(Arc::clone(&place))),
         Typed::shared(fs::ReadFile(Arc::clone(&place))),
         Typed::shared(fs::WriteFile(Arc::clone(&place))),
         Typed::shared(fs::StrReplace(Arc::clone(&place))),
+        Typed::shared(fs::Delete(Arc::clone(&place))),
         Typed::shared(present_files::PresentFiles(place)),
     ]
 }
