@@ -15,11 +15,14 @@ mod files;
 mod host;
 mod isolate;
 mod local;
+mod mask;
 mod path;
 mod provider;
 mod run;
 mod save;
 mod search;
+mod shell_audit;
+mod snapshot;
 mod tier;
 
 pub use background::{Background, JobReport, JobState, MAX_BACKGROUND};
@@ -34,4 +37,9 @@ pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
 pub use path::{HostPath, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE};
 pub use provider::LocalSandboxProvider;
 pub use save::{RESULTS, Saved, SavedOutput, result_path};
+pub use shell_audit::{AUDIT_RULES, AuditRule, AuditedPart, CommandAudit, Verdict, audit_command, redact};
+pub use snapshot::{
+    ChangeLimits, ChangeStatus, ChangeSummary, ChangedFile, Restored, SnapshotError, SnapshotId, Snapshots,
+    Taken, WorkspaceChanges,
+};
 pub use tier::{Namespace, Tier, TierReport, probe};

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::exec::{OutputSink, Stream};
 use crate::files::{Roots, create_log};
+use crate::mask::HostMask;
 use crate::path::{OUTPUTS, PathError, VPath};
 
 /// The folder below the outputs that holds results too long to be shown.
@@ -121,18 +122,22 @@ impl Saving {
     }
 }
 
-/// Puts the saving before whoever listens.
-pub(crate) struct SavingSink<'a> {
+/// What a command's output passes before anyone reads it: host paths are taken out, long output is saved.
+pub(crate) struct OutputFilter<'a> {
+    pub(crate) mask: &'a HostMask,
     pub(crate) roots: &'a Roots,
-    pub(crate) saved: &'a SavedOutput,
+    pub(crate) save: Option<&'a SavedOutput>,
     pub(crate) inner: Option<&'a dyn OutputSink>,
 }
 
-impl OutputSink for SavingSink<'_> {
+impl OutputSink for OutputFilter<'_> {
     fn output(&self, stream: Stream, text: &str) {
-        self.saved.push(self.roots, text);
+        let text = self.mask.apply(text);
+        if let Some(saved) = self.save {
+            saved.push(self.roots, &text);
+        }
         if let Some(inner) = self.inner {
-            inner.output(stream, text);
+            inner.output(stream, &text);
         }
     }
 }

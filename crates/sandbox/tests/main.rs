@@ -19,4 +19,5 @@ mod files;
 mod hostile_files;
 mod provider;
 mod search;
+mod snapshots;
 mod support;

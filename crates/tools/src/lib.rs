@@ -9,7 +9,9 @@ mod bash;
 mod cut;
 mod fs;
 mod lenient;
+mod output_budget;
 mod present_files;
+mod read_marks;
 mod sandboxed;
 
 use std::sync::Arc;
@@ -17,7 +19,9 @@ use std::sync::Arc;
 use hart_kernel::{Tool, Typed};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
+pub use output_budget::ToolOutputConfig;
 pub use present_files::Artifacts;
+pub use read_marks::{FileAccess, ReadMarks, changed_since, file_access, never_read};
 
 use sandboxed::Sandboxed;
 

@@ -44,6 +44,8 @@ pub enum Kind {
     Section,
     /// A list of such maps.
     Sections,
+    /// A list of words.
+    TextList,
     /// A map of names chosen by the user to text.
     TextMap,
     /// A map that is handed on as it is.
@@ -64,6 +66,7 @@ impl fmt::Display for Kind {
             Self::Choice(choices) => write!(f, "one of {}", choices.join(", ")),
             Self::Section | Self::Map => f.write_str("a map"),
             Self::Sections => f.write_str("a list of maps"),
+            Self::TextList => f.write_str("a list of strings"),
             Self::TextMap => f.write_str("a map of names to strings"),
             Self::Any => f.write_str("any value"),
         }

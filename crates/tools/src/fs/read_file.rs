@@ -134,23 +134,24 @@ fn render(path: &VPath, text: &str, lines: &Lines, range: Range, limit: usize) -
 
 /// The wanted lines as text, if the file is text as far as one sees.
 fn as_text<'a>(path: &VPath, lines: &'a Lines) -> Result<&'a str, ToolError> {
-    let is_text = |bytes: &[u8]| valid_start(bytes).is_some() && !bytes.contains(&0);
+    let head_is_cut = (lines.head.len() as u64) < lines.size;
+    let head_is_text = valid(&lines.head, head_is_cut).is_some_and(|head| !head.contains('\0'));
     let document = lines.head.starts_with(b"%PDF-");
-    match valid_start(&lines.text) {
-        Some(text) if !document && is_text(&lines.head) && !text.contains('\0') => Ok(text),
+    match valid(&lines.text, lines.cut) {
+        Some(text) if !document && head_is_text && !text.contains('\0') => Ok(text),
         _ => {
-            let evidence = if document || !is_text(&lines.head) { &lines.head } else { &lines.text };
+            let evidence = if document || !head_is_text { &lines.head } else { &lines.text };
             let (kind, instead) = kind_of(evidence);
             Err(failed(format!("`{path}` is not UTF-8 text but {kind}, {} bytes; {instead}", lines.size)))
         }
     }
 }
 
-/// The bytes as text, without a character that is cut off at their end.
-fn valid_start(bytes: &[u8]) -> Option<&str> {
+/// The bytes as text; where they were cut, without a character that lost its end.
+fn valid(bytes: &[u8], cut: bool) -> Option<&str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Some(text),
-        Err(error) if error.error_len().is_none() => {
+        Err(error) if cut && error.error_len().is_none() => {
             bytes.get(..error.valid_up_to()).and_then(|valid| std::str::from_utf8(valid).ok())
         }
         Err(_) => None,

@@ -21,7 +21,13 @@ fn shown(text: &str, start: usize, end: usize, limit: usize) -> String {
 
 #[test]
 fn a_character_cut_off_at_the_end_is_no_other_encoding() {
-    let lines = |head: &[u8], text: &[u8]| Lines { head: head.into(), text: text.into(), ..Lines::default() };
+    let lines = |head: &[u8], text: &[u8]| Lines {
+        head: head.into(),
+        text: text.into(),
+        size: 10_000,
+        cut: true,
+        ..Lines::default()
+    };
     assert_eq!(as_text(&path(), &lines(b"caf\xc3", b"caf\xc3")).unwrap(), "caf");
     for (head, text, kind) in [
         (&b"text"[..], &b"caf\xe9!"[..], "text in another encoding"),
