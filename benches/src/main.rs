@@ -6,6 +6,7 @@
 mod floor;
 mod memory;
 mod model;
+mod snapshot;
 mod start;
 mod tokens;
 mod turns;
@@ -56,7 +57,10 @@ async fn measure(hart: &Path, only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     if wanted("memory") {
         rows.extend(memory::measure(hart).await?);
     }
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|start|memory]");
+    if wanted("snapshot") {
+        rows.extend(snapshot::measure().await?);
+    }
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|start|memory|snapshot]");
     Ok(rows)
 }
 

@@ -45,7 +45,10 @@ mod tests {
         let file = AuditFile::new(home.path());
         file.record("{\"a\":1}");
         AuditFile::new(home.path()).record("{\"b\":2}");
-        assert_eq!(std::fs::read_to_string(home.path().join("audit.jsonl")).unwrap(), "{\"a\":1}\n{\"b\":2}\n");
+        assert_eq!(
+            std::fs::read_to_string(home.path().join("audit.jsonl")).unwrap(),
+            "{\"a\":1}\n{\"b\":2}\n"
+        );
         AuditFile::new(&home.path().join("gone")).record("{}");
     }
 }

@@ -82,7 +82,8 @@ impl Snapshots {
 
     /// Takes a snapshot of all three directories as they are now.
     ///
-    /// What a command changes meanwhile may be in it or not, file by file, but each file is whole.
+    /// What a command changes meanwhile may be in it or not, file by file. A file is read again if it changed while
+    /// it was read; one that never stands still is kept as it was read last.
     pub async fn take(&self) -> Result<Taken> {
         self.blocking(|this| {
             let store = Store::open(&this.root())?;

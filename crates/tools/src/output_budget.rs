@@ -53,7 +53,10 @@ impl ToolOutputConfig {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let name = self.storage_subdir.as_str();
         if name.is_empty() || name == "." || name == ".." || !name.chars().all(plain) {
-            return Err(format!("storage_subdir `{}` is not the plain name of a folder", name.escape_debug()));
+            return Err(format!(
+                "storage_subdir `{}` is not the plain name of a folder",
+                name.escape_debug()
+            ));
         }
         Ok(())
     }
@@ -117,10 +120,15 @@ mod tests {
         let text = "ä".repeat(9000) + &"z".repeat(9000);
         let shown = budget.preview(&text, &path);
         assert!(shown.starts_with(&"ä".repeat(2000)) && shown.ends_with(&"z".repeat(1000)));
-        assert!(shown.contains("\n... [15000 of 18000 chars left out; the whole result is in /mnt/user-data/"));
+        assert!(
+            shown.contains("\n... [15000 of 18000 chars left out; the whole result is in /mnt/user-data/")
+        );
         assert_eq!(budget.fallback(&text, "no sandbox"), None);
         let long = budget.fallback(&text.repeat(2), "no sandbox").unwrap();
-        assert!(long.contains("[25000 of 36000 chars left out; they could not be kept (no sandbox)"), "{long}");
+        assert!(
+            long.contains("[25000 of 36000 chars left out; they could not be kept (no sandbox)"),
+            "{long}"
+        );
     }
 
     #[test]

@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn marks_are_many_but_not_endless() {
         let one = |n: usize| BTreeMap::from([(format!("{n:05}"), "x".to_owned())]);
-        let all = (0..MAX_MARKS + 10).fold(None, |all, n| Some(ReadMarks::reduce(all, one(n)).unwrap())).unwrap();
+        let all =
+            (0..MAX_MARKS + 10).fold(None, |all, n| Some(ReadMarks::reduce(all, one(n)).unwrap())).unwrap();
         assert_eq!(all.len(), MAX_MARKS);
         assert!(all.contains_key(&format!("{:05}", MAX_MARKS + 9)));
     }

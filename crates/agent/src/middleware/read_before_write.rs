@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hart_kernel::{
-    Command, HookError, Middleware, RunContext, Schema, State, StateError, ToolNext, ToolOutcome, ToolRequest,
-    Update, async_trait,
+    Command, HookError, Middleware, RunContext, Schema, State, StateError, ToolNext, ToolOutcome,
+    ToolRequest, Update, async_trait,
 };
 use hart_sandbox::{Sandbox, SandboxProvider, VPath};
 use hart_tools::{FileAccess, ReadMarks, changed_since, file_access, never_read};
@@ -45,7 +45,9 @@ impl Middleware for ReadBeforeWrite {
         next: ToolNext<'_>,
     ) -> Result<ToolOutcome, HookError> {
         let call = Arc::clone(&request.call);
-        let Some((access, text)) = file_access(&call.name, &call.args) else { return next.run(request).await };
+        let Some((access, text)) = file_access(&call.name, &call.args) else {
+            return next.run(request).await;
+        };
         let Some((sandbox, path)) = self.place(cx, text).await else { return next.run(request).await };
         let seen = cx.scratch.get_or_default::<Seen>();
         // One after the other for each file: the calls of one answer run side by side, and each changes the mark.
@@ -64,7 +66,8 @@ impl Middleware for ReadBeforeWrite {
             return Ok(ToolOutcome { message, command: Command::none() });
         }
         let mut outcome = next.run(request).await?;
-        let succeeded = outcome.message.as_tool_result().is_some_and(|result| result.status == ToolStatus::Success);
+        let succeeded =
+            outcome.message.as_tool_result().is_some_and(|result| result.status == ToolStatus::Success);
         if !succeeded {
             return Ok(outcome);
         }

@@ -24,8 +24,10 @@ impl ToolOutputBudget {
     /// Puts the text into a file of the thread.
     async fn store(&self, cx: &RunContext, tool: &str, call: &str, text: &str) -> Result<VPath, String> {
         let sandboxes = self.sandboxes.as_ref().ok_or("there is no sandbox")?;
-        let path = self.config.path(tool, &format!("{}:{call}", cx.run_id)).map_err(|error| error.to_string())?;
-        let sandbox = sandboxes.acquire(&cx.thread_id, &cx.user_id).await.map_err(|error| error.to_string())?;
+        let path =
+            self.config.path(tool, &format!("{}:{call}", cx.run_id)).map_err(|error| error.to_string())?;
+        let sandbox =
+            sandboxes.acquire(&cx.thread_id, &cx.user_id).await.map_err(|error| error.to_string())?;
         let written = sandbox.write(&path, text.as_bytes(), WriteMode::Overwrite).await;
         written.map(|()| path).map_err(|error| error.to_string())
     }

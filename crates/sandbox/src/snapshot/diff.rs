@@ -3,6 +3,7 @@
 //! Invariant: the answer is bounded whatever was done, and says what it leaves out; secrets are never shown.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
@@ -209,7 +210,9 @@ fn describe(
 }
 
 fn add_diff(file: &mut ChangedFile, shown: &str, before: &str, after: &str, budget: &mut usize) {
-    let diff = TextDiff::from_lines(before, after);
+    // Texts with nothing in common cost the square of their length; beyond this it settles for a coarser answer.
+    const PATIENCE: Duration = Duration::from_millis(100);
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     for change in diff.iter_all_changes() {
         match change.tag() {
             ChangeTag::Insert => file.additions += 1,

@@ -85,8 +85,10 @@ impl Store {
         let ids = self.list()?;
         // A damaged one only costs time: everything is read again.
         let last = ids.last().and_then(|id| self.load(id).ok()).unwrap_or_default();
-        let next = ids.last().and_then(|id| id.0.parse::<u64>().ok()).unwrap_or(0) + 1;
-        let id = format!("{next:012}");
+        // By the clock, so that an id is not given twice even after all were pruned; and never before the last one.
+        let after_last = ids.last().and_then(|id| id.0.parse::<u64>().ok()).map_or(0, |id| id + 1);
+        let now = u64::try_from(tree.began / 1000).unwrap_or_default();
+        let id = format!("{:020}", now.max(after_last));
 
         let mut entries = Entries::new();
         let mut jobs = Vec::new();

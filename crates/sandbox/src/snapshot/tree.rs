@@ -84,6 +84,9 @@ fn enter(
     let opened = root.beneath_without_links(OsStr::from_bytes(&below), flags).and_then(Dir::new);
     let mut dir = match opened {
         Ok(dir) => dir,
+        Err(errno) if below.is_empty() => {
+            return Err(SnapshotError::io("reading the thread's directories")(errno.into()));
+        }
         Err(errno) => {
             if let Some(Seen { kind: Kind::Directory { closed }, .. }) = found.get_mut(&full(name, &below)) {
                 *closed = true;
@@ -96,15 +99,27 @@ fn enter(
         }
     };
     let mut names = Vec::new();
-    while let Some(Ok(entry)) = dir.read() {
+    while let Some(entry) = dir.read() {
+        // Half a listing would be a snapshot in which the other half does not exist.
+        let entry = entry.map_err(|errno| SnapshotError::io("listing a directory")(errno.into()))?;
         let name = entry.file_name();
         if !matches!(name.to_bytes(), b"." | b"..") {
             names.push(name.to_owned());
         }
     }
-    let Ok(fd) = dir.fd() else { return Ok(()) };
+    let fd = dir.fd().map_err(|errno| SnapshotError::io("listing a directory")(errno.into()))?;
     for child in names {
-        let Ok(stat) = statat(fd, &child, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let stat = match statat(fd, &child, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => continue,
+            // It can be listed and not entered: what is in it is not known.
+            Err(_) => {
+                if let Some(seen) = found.get_mut(&full(name, &below)) {
+                    seen.kind = Kind::Directory { closed: true };
+                }
+                return Ok(());
+            }
+        };
         let mut path = below.clone();
         if !path.is_empty() {
             path.push(b'/');

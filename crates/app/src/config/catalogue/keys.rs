@@ -42,7 +42,12 @@ pub(super) fn own() -> Vec<Key> {
             "all built-in tools",
             "Which built-in tools an agent has; without the section, all of them.",
         ),
-        key("tools[].name", Kind::Text, "", "bash, ls, glob, grep, read_file, write_file, str_replace or delete."),
+        key(
+            "tools[].name",
+            Kind::Text,
+            "",
+            "bash, ls, glob, grep, read_file, write_file, str_replace or delete.",
+        ),
         key("tools[].group", Kind::Text, "", "DeerFlow's group of the tool; read, not needed."),
         key(
             "tools[].use",
@@ -134,14 +139,24 @@ fn tool_output() -> [Key; 11] {
         ),
         key("tool_output.fallback_head_chars", AMOUNT, "8000", "What then stays of its beginning."),
         key("tool_output.fallback_tail_chars", AMOUNT, "3000", "What then stays of its end."),
-        key("tool_output.storage_subdir", Kind::Text, ".tool-results", "The folder of the files, in the outputs."),
+        key(
+            "tool_output.storage_subdir",
+            Kind::Text,
+            ".tool-results",
+            "The folder of the files, in the outputs.",
+        ),
         key(
             "tool_output.exempt_tools",
             Kind::TextList,
             "[read_file, bash]",
             "Tools whose results stay: these bound them themselves and say how to read on.",
         ),
-        key("tool_output.tool_overrides", Kind::Map, "{}", "Another externalize_min_chars for some tools, by name."),
+        key(
+            "tool_output.tool_overrides",
+            Kind::Map,
+            "{}",
+            "Another externalize_min_chars for some tools, by name.",
+        ),
     ]
 }
 
