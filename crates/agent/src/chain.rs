@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hart_kernel::Middleware;
 
 use crate::middleware::{
-    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, ToolOutputBudget,
+    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, ToolOutputBudget,
 };
 use crate::{Features, builder};
 

@@ -5,13 +5,15 @@
 //!
 //! Invariant: pure functions over text, in time linear in its length; text that is only data is never judged.
 
+mod matchers;
 mod parse;
 mod redact;
 mod rules;
+mod simple;
 
-use parse::Simple;
 pub use redact::redact;
 pub use rules::{AUDIT_RULES, AuditRule};
+use simple::Simple;
 
 /// How bad it is; a later one is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,7 +72,7 @@ pub fn audit_command(command: &str) -> CommandAudit {
     let mut parts = Vec::new();
     for pipeline in &script.pipelines {
         for at in 0..pipeline.len() {
-            let seen = rules::Seen { pipeline, at, functions: &script.functions };
+            let seen = matchers::Seen { pipeline, at, functions: &script.functions };
             let rule = rules::worst(&seen);
             let verdict = rule.map_or(Verdict::Pass, |rule| rule.verdict);
             let text = pipeline.get(at).map(shown).unwrap_or_default();

@@ -172,9 +172,11 @@ async fn many_files_are_read_once() {
     assert_eq!((first.files, first.read), (5000, 5000));
     let size = thread.store_size();
     // What was written within a tick of the first look is looked at again; after that it is certain.
-    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+    let settle = || tokio::time::sleep(std::time::Duration::from_millis(60));
+    settle().await;
     thread.snapshots.take().await.unwrap();
     thread.put("workspace/d1/f1.txt", "changed\n");
+    settle().await;
     let third = thread.snapshots.take().await.unwrap();
     assert_eq!((third.files, third.read), (5000, 1));
     assert_eq!(thread.store_size(), size + "changed\n".len() as u64, "only what is new is stored");

@@ -86,7 +86,7 @@ long output the middle is left out here and all of it is in a file whose path is
         let mut artifact = json!({"ended": ended(output.exit)});
         let content = match saved {
             Some(saved) if text.chars().count() > limit => {
-                artifact["output_file"] = json!(saved.path().as_str());
+                artifact = json!({"ended": ended(output.exit), "output_file": saved.path().as_str()});
                 shorten(text, limit, &output, &saved)
             }
             Some(saved) => {
