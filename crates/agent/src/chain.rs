@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use hart_kernel::Middleware;
 
-use crate::middleware::{
-    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, ToolOutputBudget,
-};
+use crate::middleware::{Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, ToolOutputBudget};
 use crate::{Features, builder};
 
 /// The lead agent's chain.

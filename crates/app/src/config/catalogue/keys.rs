@@ -89,7 +89,18 @@ pub(super) fn own() -> Vec<Key> {
         ),
     ];
     keys.extend(tool_output());
-    keys.extend([
+    keys.extend(guards());
+    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
+        path: Cow::Owned(format!("sandbox.{name}")),
+        ..unused("", "A setting of DeerFlow's container sandbox.")
+    }));
+    keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
+    keys
+}
+
+/// What stands between a call and its tool.
+fn guards() -> [Key; 5] {
+    [
         key("read_before_write", Kind::Section, "{}", "Refusing to overwrite files that were not read."),
         key(
             "read_before_write.enabled",
@@ -110,13 +121,7 @@ pub(super) fn own() -> Vec<Key> {
             "false",
             "Whether the lines are also kept in audit.jsonl in the data directory.",
         ),
-    ]);
-    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
-        path: Cow::Owned(format!("sandbox.{name}")),
-        ..unused("", "A setting of DeerFlow's container sandbox.")
-    }));
-    keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
-    keys
+    ]
 }
 
 fn tool_output() -> [Key; 11] {
