@@ -270,7 +270,7 @@ async fn what_is_huge_or_closed_is_left_alone_and_named() {
     let huge = fs::File::create(thread.root.join("workspace/huge")).unwrap();
     huge.set_len(600 << 20).unwrap();
     thread.put("workspace/closed", "secret");
-    fs::set_permissions(thread.root.join("workspace/closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(thread.root.join("workspace/closed"), fs::Permissions::from_mode(0o000)).unwrap();
     let taken = thread.snapshots.take().await.unwrap();
     assert!(taken.left_out[taken.left_out.len() - 1].starts_with("workspace/huge: larger than 512 MiB"));
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
