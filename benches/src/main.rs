@@ -8,6 +8,7 @@ mod memory;
 mod model;
 mod models;
 mod sandbox;
+mod snapshot;
 mod start;
 mod text;
 mod tokens;
@@ -67,7 +68,11 @@ async fn measure(only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     if wanted("sandbox") {
         rows.extend(sandbox::measure().await?);
     }
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|text|models|start|memory|sandbox]");
+    if wanted("snapshot") {
+        rows.extend(snapshot::measure().await?);
+    }
+    let parts = "turns|tokens|text|models|start|memory|sandbox|snapshot";
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}]");
     Ok(rows)
 }
 

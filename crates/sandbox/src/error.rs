@@ -46,6 +46,8 @@ pub enum SandboxError {
     Unavailable { reason: String, fix: String },
     #[error("the command could not be started: {reason}")]
     Spawn { reason: String },
+    #[error("{limit} commands run in the background already; end one of them first, or wait until one ends")]
+    TooManyBackground { limit: usize },
     #[error("`{path}`: {source}")]
     Io { path: VPath, source: io::Error },
 }

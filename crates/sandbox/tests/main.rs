@@ -25,4 +25,5 @@ mod identity;
 mod provider;
 mod races;
 mod search;
+mod snapshots;
 mod support;

@@ -25,7 +25,7 @@ const MAX_LISTED: usize = 5_000;
 const MAX_LINKS: usize = 40;
 
 /// FIFOs and devices must not block or be taken as a terminal, so every file is opened this way.
-const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
+pub(super) const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
 pub(crate) fn read(roots: &Roots, path: &VPath) -> Result<Vec<u8>> {
     let (root, relative) = roots.open(path)?;
@@ -208,7 +208,7 @@ fn final_target(root: &OpenRoot, relative: &str, path: &VPath, replace: bool) ->
 }
 
 /// Opens the directory of `relative`, making what is missing on the way.
-fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Result<OwnedFd> {
+pub(super) fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Result<OwnedFd> {
     let directory = OFlags::PATH | OFlags::DIRECTORY;
     let open = |relative: &str| root.beneath(relative, directory, Mode::empty());
     let wanted = split(relative).0;
@@ -241,7 +241,7 @@ fn split(relative: &str) -> (&str, &str) {
     relative.rsplit_once('/').unwrap_or(("", relative))
 }
 
-fn regular_file(fd: &OwnedFd, path: &VPath) -> Result<(Mode, u64)> {
+pub(super) fn regular_file(fd: &OwnedFd, path: &VPath) -> Result<(Mode, u64)> {
     let found = fstat(fd).map_err(|errno| explain(path, errno))?;
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => Ok((Mode::from_raw_mode(found.st_mode), found.st_size.unsigned_abs())),
