@@ -7,6 +7,8 @@ mod floor;
 mod memory;
 mod model;
 mod models;
+mod sandbox;
+mod snapshot;
 mod start;
 mod text;
 mod tokens;
@@ -63,7 +65,14 @@ async fn measure(only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     if wanted("memory") {
         rows.extend(memory::measure(&hart_beside_us()?).await?);
     }
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|text|models|start|memory]");
+    if wanted("sandbox") {
+        rows.extend(sandbox::measure().await?);
+    }
+    if wanted("snapshot") {
+        rows.extend(snapshot::measure().await?);
+    }
+    let parts = "turns|tokens|text|models|start|memory|sandbox|snapshot";
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}]");
     Ok(rows)
 }
 

@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{Agent, BuildError, ChatModel, Checkpointer, ModelSettings, Tool};
+use hart_kernel::{Agent, BuildError, ChatModel, Checkpointer, Middleware, ModelSettings, Tool};
+use hart_tools::ToolOutputConfig;
 
-use crate::middleware::Sandbox;
+use crate::middleware::{Sandbox, SandboxAudit};
 use crate::{Mode, chain};
 
 /// The name the lead agent's model calls go by.
@@ -23,11 +24,38 @@ impl SuperAgent {
             system_prompt: include_str!("../prompts/lead.md").trim_end().into(),
             settings: Mode::default().settings(),
             sandbox: None,
+            features: Features::default(),
             tools: Vec::new(),
             checkpointer: None,
             recursion_limit: None,
         }
     }
+}
+
+/// The parts of the chain that can be left out or set up, with what they are set up with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Features {
+    /// Puts long tool results into files; `None` leaves them as they are.
+    pub tool_output: Option<ToolOutputConfig>,
+    /// Looks at commands before they run.
+    pub sandbox_audit: Option<SandboxAudit>,
+    /// Refuses to overwrite files that were not read.
+    pub read_before_write: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self {
+            tool_output: Some(ToolOutputConfig::default()),
+            sandbox_audit: Some(SandboxAudit::new()),
+            read_before_write: true,
+        }
+    }
+}
+
+pub(crate) fn part<M: Middleware>(middleware: Option<M>) -> Option<Arc<dyn Middleware>> {
+    middleware.map(|middleware| Arc::new(middleware) as Arc<dyn Middleware>)
 }
 
 #[must_use = "call `build`"]
@@ -36,6 +64,7 @@ pub struct SuperAgentBuilder {
     system_prompt: Arc<str>,
     settings: ModelSettings,
     sandbox: Option<Sandbox>,
+    features: Features,
     tools: Vec<Arc<dyn Tool>>,
     checkpointer: Option<Arc<dyn Checkpointer>>,
     recursion_limit: Option<u32>,
@@ -50,6 +79,12 @@ impl SuperAgentBuilder {
     /// Gives the agent files and commands.
     pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
+        self
+    }
+
+    /// All are on by default.
+    pub fn features(mut self, features: Features) -> Self {
+        self.features = features;
         self
     }
 
@@ -78,7 +113,7 @@ impl SuperAgentBuilder {
             .name(LEAD)
             .system_prompt(self.system_prompt)
             .settings(self.settings)
-            .middleware(chain::lead(self.sandbox))
+            .middleware(chain::lead(self.sandbox, self.features))
             .tools(self.tools);
         if let Some(checkpointer) = self.checkpointer {
             agent = agent.checkpointer(checkpointer);

@@ -8,5 +8,5 @@ mod chain;
 pub mod middleware;
 mod mode;
 
-pub use builder::{SuperAgent, SuperAgentBuilder};
+pub use builder::{Features, SuperAgent, SuperAgentBuilder};
 pub use mode::Mode;

@@ -4,8 +4,14 @@
 
 mod clarification;
 mod dangling_tool_call;
+mod read_before_write;
 mod sandbox;
+mod sandbox_audit;
+mod tool_output_budget;
 
 pub use clarification::Clarification;
 pub use dangling_tool_call::DanglingToolCall;
+pub use read_before_write::ReadBeforeWrite;
 pub use sandbox::Sandbox;
+pub use sandbox_audit::{AuditLog, SandboxAudit};
+pub use tool_output_budget::ToolOutputBudget;

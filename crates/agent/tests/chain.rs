@@ -1,12 +1,22 @@
 //! The order of the chain is the architecture: it is held here as well as written in `chain.rs`.
 
+use hart_agent::Features;
+
 use crate::support::{DIALECTS, World};
 
 #[tokio::test]
 async fn the_lead_chain_has_this_order() {
     let world = World::new(DIALECTS[0], []).await;
     let chain: Vec<_> = world.agent.chain().collect();
-    assert_eq!(chain, ["Sandbox", "DanglingToolCall", "Clarification"]);
+    let expected = [
+        "ToolOutputBudget",
+        "Sandbox",
+        "DanglingToolCall",
+        "SandboxAudit",
+        "ReadBeforeWrite",
+        "Clarification",
+    ];
+    assert_eq!(chain, expected);
 }
 
 #[tokio::test]
@@ -15,14 +25,27 @@ async fn the_lead_agent_has_these_tools() {
     let tools: Vec<_> = world.agent.tools().iter().map(|spec| spec.name.as_str()).collect();
     let expected = [
         "bash",
+        "background",
         "ls",
         "glob",
         "grep",
         "read_file",
         "write_file",
         "str_replace",
+        "delete",
         "present_files",
         "ask_clarification",
     ];
     assert_eq!(tools, expected);
+}
+
+#[tokio::test]
+async fn what_is_switched_off_is_not_in_the_chain() {
+    let mut features = Features::default();
+    features.tool_output = None;
+    features.sandbox_audit = None;
+    features.read_before_write = false;
+    let world = World::with(DIALECTS[0], [], features).await;
+    let chain: Vec<_> = world.agent.chain().collect();
+    assert_eq!(chain, ["Sandbox", "DanglingToolCall", "Clarification"]);
 }

@@ -9,4 +9,5 @@
 
 mod boundary;
 mod chain;
+mod guards;
 mod support;

@@ -1,9 +1,10 @@
 //! An agent with a scripted model over HTTP and a sandbox in a temporary folder.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
+use hart_agent::{Features, SuperAgent};
 use hart_kernel::{Agent, RunContext, RunReport, Update};
 use hart_models::{ModelConfig, ModelEntry};
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
@@ -14,6 +15,8 @@ use tempfile::TempDir;
 pub(crate) struct World {
     pub(crate) server: ModelServer,
     pub(crate) agent: Agent,
+    /// Where the thread's files are.
+    pub(crate) files: PathBuf,
     _home: TempDir,
 }
 
@@ -22,6 +25,14 @@ pub(crate) const DIALECTS: [Dialect; 5] =
 
 impl World {
     pub(crate) async fn new(dialect: Dialect, turns: impl IntoIterator<Item = Turn>) -> Self {
+        Self::with(dialect, turns, Features::default()).await
+    }
+
+    pub(crate) async fn with(
+        dialect: Dialect,
+        turns: impl IntoIterator<Item = Turn>,
+        features: Features,
+    ) -> Self {
         let server = ModelServer::start().await;
         server.push_all(turns);
         let (provider, base_url) = match dialect {
@@ -44,7 +55,9 @@ impl World {
         let home = tempfile::tempdir().unwrap();
         let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None).unwrap();
         let sandbox = Sandbox::new(Arc::new(provider), SandboxConfig::default());
-        Self { server, agent: SuperAgent::builder(model).sandbox(sandbox).build().unwrap(), _home: home }
+        let agent = SuperAgent::builder(model).sandbox(sandbox).features(features).build().unwrap();
+        let files = home.path().join("users/default/threads/t1/user-data");
+        Self { server, agent, files, _home: home }
     }
 
     pub(crate) async fn ask(&self, text: &str) -> RunReport {

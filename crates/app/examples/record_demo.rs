@@ -201,8 +201,8 @@ fn page() -> (&'static str, Vec<Message>) {
             [
                 ("bash", json!({"description": "Count the cells and look at the end", "command": count})),
                 (
-                    "grep",
-                    json!({"description": "Look at the title", "pattern": "<title>", "path": file, "literal": true}),
+                    "read_file",
+                    json!({"description": "Look at the head", "path": file, "start_line": 1, "end_line": 4}),
                 ),
             ],
         ),

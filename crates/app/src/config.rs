@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use hart_models::config::ModelConfig;
 use hart_models::{HttpSettings, LimitSettings};
 use hart_sandbox::SandboxConfig;
+use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
 pub use catalogue::{Key, Kind, catalogue};
@@ -48,6 +49,12 @@ pub struct AppConfig {
     pub network: HttpSettings,
     pub tools: ToolsConfig,
     pub sandbox: SandboxConfig,
+    pub tool_output: ToolOutputConfig,
+    pub read_before_write: bool,
+    /// Whether commands are looked at before they run.
+    pub sandbox_audit: bool,
+    /// Whether that is also written to a file in the data directory.
+    pub sandbox_audit_file: bool,
     pub log_level: LogLevel,
     pub max_recursion_limit: u32,
     /// Where hart keeps its data, absolute if the working directory was.
@@ -152,6 +159,10 @@ impl AppConfig {
         let network = calls::network(&tree, env, &cwd, findings);
         calls::finish(&mut models, &tree, &calls.retry, &cwd, findings);
         let sandbox = typed::sandbox(&tree, findings);
+        let tool_output = typed::tool_output(&tree, findings);
+        let read_before_write = typed::switch(&tree, "read_before_write", "enabled", true);
+        let sandbox_audit = typed::switch(&tree, "sandbox_audit", "enabled", true);
+        let sandbox_audit_file = typed::switch(&tree, "sandbox_audit", "log_file", false);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -166,6 +177,10 @@ impl AppConfig {
             network,
             tools,
             sandbox,
+            tool_output,
+            read_before_write,
+            sandbox_audit,
+            sandbox_audit_file,
             log_level,
             max_recursion_limit,
             home,

@@ -78,11 +78,16 @@ async fn sandbox(app: &App) -> Finding {
     let Ok(report) = tokio::task::spawn_blocking(move || sandboxes.tier()).await else {
         return Finding::bad("sandbox", "the check itself failed", "run it again with --verbose");
     };
+    let layers = report.layers.iter().map(|(layer, state)| format!("; {layer}: {state}")).collect::<String>();
     let reason = report.reason.unwrap_or_default();
     let fix = report.fix.unwrap_or_else(|| "see the kernel's log".to_owned());
     match report.tier {
         Tier::Isolated => {
-            Finding::good("sandbox", "isolated: commands run in namespaces of their own, without a network")
+            Finding::good("sandbox", format!("isolated: commands run in namespaces of their own{layers}"))
+        }
+        Tier::Landlock => {
+            let summary = format!("commands are confined by Landlock and seccomp only ({reason}){layers}");
+            Finding::warning("sandbox", summary, fix)
         }
         Tier::Host => Finding::warning("sandbox", format!("commands run unconfined ({reason})"), fix),
         Tier::Refused => Finding::bad("sandbox", format!("`bash` is refused: {reason}"), fix),

@@ -4,6 +4,7 @@
 //! edge. Everything further in gets values.
 
 mod app;
+mod audit_file;
 mod choice;
 pub mod config;
 pub mod demo;

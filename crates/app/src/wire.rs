@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use hart_agent::SuperAgent;
-use hart_agent::middleware::Sandbox;
+use hart_agent::middleware::{Sandbox, SandboxAudit};
+use hart_agent::{Features, SuperAgent};
 use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp};
 use hart_models::{HttpError, Limits, ModelConfig};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 
+use crate::audit_file::AuditFile;
 use crate::config::AppConfig;
 use crate::{App, Task};
 
@@ -34,6 +35,18 @@ pub(crate) fn now() -> Timestamp {
     SystemClock.now()
 }
 
+/// What of the chain is on.
+pub(crate) fn features(config: &AppConfig) -> Features {
+    let mut features = Features::default();
+    features.tool_output = config.tool_output.enabled.then(|| config.tool_output.clone());
+    features.read_before_write = config.read_before_write;
+    features.sandbox_audit = config.sandbox_audit.then(|| {
+        let audit = SandboxAudit::new();
+        if config.sandbox_audit_file { audit.with_log(Arc::new(AuditFile::new(&config.home))) } else { audit }
+    });
+    features
+}
+
 pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
     let mut sandbox = Sandbox::new(app.sandboxes.clone(), app.config.sandbox.clone());
     if let Some(enabled) = app.config.tools.enabled() {
@@ -42,6 +55,7 @@ pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
     SuperAgent::builder(Arc::clone(&task.model.model))
         .mode(task.mode)
         .sandbox(sandbox)
+        .features(features(&app.config))
         .checkpointer(Arc::new(app.log().clone()))
         .recursion_limit(app.config.max_recursion_limit)
         .build()

@@ -22,6 +22,8 @@ pub struct Agent {
     pub(crate) settings: ModelSettings,
     pub(crate) chain: Vec<Arc<dyn Middleware>>,
     pub(crate) tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Unadvertised names, each with the name of its tool.
+    pub(crate) aliases: BTreeMap<&'static str, String>,
     pub(crate) specs: Arc<[Arc<ToolSpec>]>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
@@ -154,7 +156,7 @@ impl AgentBuilder {
         for middleware in &self.chain {
             middleware.declare(&mut schema)?;
         }
-        let (tools, specs) = merge_tools(self.tools, &self.chain)?;
+        let (tools, specs, aliases) = merge_tools(self.tools, &self.chain)?;
         Ok(Agent {
             name: self.name,
             model: self.model,
@@ -162,6 +164,7 @@ impl AgentBuilder {
             settings: self.settings,
             chain: self.chain,
             tools,
+            aliases,
             specs,
             schema: Arc::new(schema),
             checkpointer: self.checkpointer,
@@ -176,7 +179,8 @@ impl fmt::Debug for AgentBuilder {
     }
 }
 
-type ToolTable = (BTreeMap<String, Arc<dyn Tool>>, Arc<[Arc<ToolSpec>]>);
+type Tools = BTreeMap<String, Arc<dyn Tool>>;
+type ToolTable = (Tools, Arc<[Arc<ToolSpec>]>, BTreeMap<&'static str, String>);
 
 /// The caller's tools first, then each middleware's; the model sees them in this order.
 fn merge_tools(own: Vec<Arc<dyn Tool>>, chain: &[Arc<dyn Middleware>]) -> Result<ToolTable, BuildError> {
@@ -193,5 +197,22 @@ fn merge_tools(own: Vec<Arc<dyn Tool>>, chain: &[Arc<dyn Middleware>]) -> Result
         table.insert(spec.name.clone(), (origin, tool));
         specs.push(spec);
     }
-    Ok((table.into_iter().map(|(name, (_, tool))| (name, tool)).collect(), specs.into()))
+    let aliases = merge_aliases(&table)?;
+    Ok((table.into_iter().map(|(name, (_, tool))| (name, tool)).collect(), specs.into(), aliases))
+}
+
+/// An alias gives way to a tool of that name; between two aliases there is no telling which one a model means.
+fn merge_aliases(
+    table: &BTreeMap<String, (&str, Arc<dyn Tool>)>,
+) -> Result<BTreeMap<&'static str, String>, BuildError> {
+    let mut aliases: BTreeMap<&'static str, String> = BTreeMap::new();
+    for (name, (_, tool)) in table {
+        for alias in tool.aliases().iter().copied().filter(|alias| !table.contains_key(*alias)) {
+            if let Some(other) = aliases.insert(alias, name.clone()) {
+                let (first, second) = (format!("an alias of `{other}`"), format!("an alias of `{name}`"));
+                return Err(BuildError::DuplicateTool { name: alias.to_owned(), first, second });
+            }
+        }
+    }
+    Ok(aliases)
 }

@@ -17,6 +17,12 @@ use crate::{Command, RunContext, State};
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &Arc<ToolSpec>;
 
+    /// Other names a model may call it by, because it knows them from elsewhere. They are not advertised, and a tool
+    /// that really has such a name goes before.
+    fn aliases(&self) -> &[&'static str] {
+        &[]
+    }
+
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError>;
 }
 
@@ -76,6 +82,8 @@ pub enum ToolError {
 pub trait TypedTool: Send + Sync + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
+    /// See [`Tool::aliases`].
+    const ALIASES: &'static [&'static str] = &[];
     type Args: DeserializeOwned + JsonSchema + Send;
 
     async fn run(&self, cx: &ToolContext<'_>, args: Self::Args) -> Result<ToolOutput, ToolError>;
@@ -136,6 +144,10 @@ fn strip(schema: &mut Value) {
 impl<T: TypedTool> Tool for Typed<T> {
     fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
+    }
+
+    fn aliases(&self) -> &[&'static str] {
+        T::ALIASES
     }
 
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {

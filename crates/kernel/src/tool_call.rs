@@ -118,7 +118,14 @@ impl ToolCallRunner<'_> {
         };
         cx.emit(AgentEvent::ToolStarted(Arc::clone(&call))).await;
         let next: ToolNext<'_> = Next { rest: &self.agent.chain, cx, core: self };
-        let outcome = guarded(cx, next.run(ToolRequest { call, state: state.clone() })).await;
+        let request = ToolRequest { call: self.by_its_own_name(&call), state: state.clone() };
+        let mut outcome = guarded(cx, next.run(request)).await;
+        if let Ok(ToolOutcome { message, .. }) = &mut outcome
+            && message.name.is_some()
+        {
+            // The answer goes to the name that was called: providers compare them.
+            message.name = Some(call.name.clone());
+        }
         let message = match &outcome {
             Ok(outcome) => outcome.message.clone(),
             Err(error) => pending.failed(error),
@@ -159,6 +166,14 @@ impl ToolCore for ToolCallRunner<'_> {
 }
 
 impl ToolCallRunner<'_> {
+    /// Middleware and tools see the tool's name, whatever alias the model used.
+    fn by_its_own_name(&self, call: &Arc<ToolCall>) -> Arc<ToolCall> {
+        match self.agent.aliases.get(call.name.as_str()) {
+            Some(name) => Arc::new(ToolCall { name: name.clone(), ..ToolCall::clone(call) }),
+            None => Arc::clone(call),
+        }
+    }
+
     fn unknown_tool(&self, name: &str) -> String {
         let known: Vec<&str> = self.agent.tools.keys().map(String::as_str).collect();
         format!("Error: there is no tool `{name}`; the tools are: {}", known.join(", "))

@@ -148,3 +148,79 @@ async fn writes_of_one_batch_to_one_list_are_shown_together() {
     });
     assert_eq!(shown, Some(json!(["a", "b"])));
 }
+
+/// `Echo` under a name and an alias of one's choice.
+struct Named(Arc<ToolSpec>, Vec<&'static str>);
+
+impl Named {
+    fn shared(name: &str, aliases: &[&'static str]) -> Arc<dyn Tool> {
+        let spec = ToolSpec { name: name.into(), description: "x".into(), input_schema: json!({}) };
+        Arc::new(Self(Arc::new(spec), aliases.to_vec()))
+    }
+}
+
+#[async_trait]
+impl Tool for Named {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.0
+    }
+
+    fn aliases(&self) -> &[&'static str] {
+        &self.1
+    }
+
+    async fn call(
+        &self,
+        _: &ToolContext<'_>,
+        _: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<ToolOutput, ToolError> {
+        Ok(self.0.name.as_str().into())
+    }
+}
+
+/// Notes the names of the calls it sees.
+#[derive(Default)]
+struct Notes(std::sync::Mutex<Vec<String>>);
+
+#[async_trait]
+impl Middleware for Notes {
+    async fn wrap_tool_call(
+        &self,
+        _: &RunContext,
+        request: ToolRequest,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutcome, HookError> {
+        self.0.lock().unwrap().push(request.call.name.clone());
+        next.run(request).await
+    }
+}
+
+#[tokio::test]
+async fn an_alias_leads_to_its_tool_and_gives_way_to_a_real_name() {
+    let batch = calls(&[("1", "execute", json!({})), ("2", "delete", json!({})), ("3", "other", json!({}))]);
+    let notes = Arc::new(Notes::default());
+    let agent = Agent::builder(script([batch, say("done")]))
+        .tools([Named::shared("bash", &["execute", "delete"]), Named::shared("delete", &[])])
+        .middleware(vec![notes.clone()])
+        .build()
+        .unwrap();
+    assert_eq!(agent.tools().iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(), ["bash", "delete"]);
+    let report = agent.run(ask("q"), &cx()).await;
+    let results: Vec<_> = report.state().messages().iter().filter(|m| m.as_tool_result().is_some()).collect();
+    let texts: Vec<_> = results.iter().map(|message| message.text()).collect();
+    assert_eq!(texts[..2], ["bash", "delete"]);
+    assert_eq!(texts[2], "Error: there is no tool `other`; the tools are: bash, delete");
+    assert_eq!(results[0].name.as_deref(), Some("execute"), "answered under the name that was called");
+    assert_eq!(*notes.0.lock().unwrap(), ["bash", "delete", "other"], "middleware sees the tool's own name");
+}
+
+#[test]
+fn two_tools_cannot_share_an_alias() {
+    let built =
+        Agent::builder(script([])).tools([Named::shared("a", &["x"]), Named::shared("b", &["x"])]).build();
+    let error = built.err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "two tools are called `x`: one from an alias of `a`, one from an alias of `b`; rename or drop one of them"
+    );
+}

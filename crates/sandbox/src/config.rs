@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
+use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::path::{SKILLS, USER_DATA, VPath};
 
@@ -30,6 +31,18 @@ pub struct SandboxConfig {
     pub mounts: Vec<Mount>,
     /// Variables every command gets, beside the few the sandbox sets itself.
     pub environment: BTreeMap<String, String>,
+    /// What commands reach outside: nothing, everything, or the listed hosts through hart's proxy.
+    pub network: Network,
+    /// In bytes, of one command and all it starts. `None` is half of the machine's memory, zero no limit.
+    #[serde(deserialize_with = "bytes")]
+    pub memory_limit: Option<u64>,
+    /// Processes and threads of one command; zero is no limit.
+    pub pids_limit: u32,
+    /// How many processors' worth of time one command may use; zero is no limit.
+    #[serde(deserialize_with = "processors")]
+    pub cpus: f64,
+    /// The user id commands get where hart itself is root.
+    pub run_as: u32,
 }
 
 /// Written out because values of `environment` may be secrets, and this ends up in logs: it shows the names only.
@@ -45,6 +58,11 @@ impl fmt::Debug for SandboxConfig {
             bash_command_timeout,
             mounts,
             environment,
+            network,
+            memory_limit,
+            pids_limit,
+            cpus,
+            run_as,
         } = self;
         f.debug_struct("SandboxConfig")
             .field("provider", provider)
@@ -55,6 +73,11 @@ impl fmt::Debug for SandboxConfig {
             .field("bash_command_timeout", bash_command_timeout)
             .field("mounts", mounts)
             .field("environment", &environment.keys())
+            .field("network", network)
+            .field("memory_limit", memory_limit)
+            .field("pids_limit", pids_limit)
+            .field("cpus", cpus)
+            .field("run_as", run_as)
             .finish()
     }
 }
@@ -80,6 +103,11 @@ impl Default for SandboxConfig {
             bash_command_timeout: Duration::from_secs(600),
             mounts: Vec::new(),
             environment: BTreeMap::new(),
+            network: Network::Off,
+            memory_limit: None,
+            pids_limit: 512,
+            cpus: 0.0,
+            run_as: 65_532,
         }
     }
 }
@@ -128,6 +156,12 @@ impl SandboxConfig {
             }
             seen.push(path);
         }
+        if self.run_as == 0 {
+            return Err(bad(
+                "`run_as: 0` would make commands root".to_owned(),
+                "choose a user id that nothing else on the machine uses, or leave the key out",
+            ));
+        }
         self.environment.iter().try_for_each(|(name, value)| crate::exec::check_variable(name, value))
     }
 }
@@ -149,6 +183,47 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Du
         .ok()
         .filter(|duration| !duration.is_zero())
         .ok_or_else(|| serde::de::Error::custom(format!("{seconds} is no number of seconds above zero")))
+}
+
+/// A number of bytes, or text such as `2g`, `512MiB`.
+fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(u64),
+        Text(String),
+    }
+    match Option::<Written>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(Written::Number(number)) => Ok(Some(number)),
+        Some(Written::Text(text)) => parse_bytes(&text).map(Some).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "`{text}` is no amount of memory; write for example `2g` or `512m`"
+            ))
+        }),
+    }
+}
+
+fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match text.strip_prefix(digits)?.trim_end_matches("ib").trim_end_matches('b') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    digits.trim_end().parse::<u64>().ok()?.checked_mul(1 << unit)
+}
+
+fn processors<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number == 0.0 || (number.is_finite() && number >= 0.01) {
+        return Ok(number);
+    }
+    Err(serde::de::Error::custom(format!("{number} is no number of processors; write for example 1.5")))
 }
 
 #[cfg(test)]

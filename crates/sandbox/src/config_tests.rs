@@ -91,3 +91,20 @@ fn debug_output_names_variables_without_their_values() {
         assert!(shown.contains("API_KEY") && !shown.contains("hunter2"), "{shown}");
     }
 }
+
+#[test]
+fn limits_are_read_as_people_write_them() {
+    let read = |text: &str| serde_json::from_str::<SandboxConfig>(text).map_err(|error| error.to_string());
+    for (written, bytes) in
+        [("\"2g\"", 2 << 30), ("\"512MiB\"", 512 << 20), ("\"64 k\"", 64 << 10), ("1000", 1000), ("\"0\"", 0)]
+    {
+        let config = read(&format!("{{\"memory_limit\": {written}}}")).unwrap();
+        assert_eq!(config.memory_limit, Some(bytes), "{written}");
+    }
+    for bad in ["\"2x\"", "\"g\"", "-1", "\"1.5g\"", "\"99999999999g\""] {
+        assert!(read(&format!("{{\"memory_limit\": {bad}}}")).is_err(), "{bad}");
+    }
+    assert_eq!(read("{\"cpus\": 1.5, \"pids_limit\": 7}").unwrap().pids_limit, 7);
+    assert!(read("{\"cpus\": -1}").unwrap_err().contains("processors"));
+    assert!(read("{\"run_as\": 0}").unwrap().validate().unwrap_err().to_string().contains("run_as"));
+}

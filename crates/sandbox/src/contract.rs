@@ -41,6 +41,20 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
         String::from_utf8(self.read(path).await?).map_err(|_| SandboxError::NotUtf8(path.clone()))
     }
 
+    /// Some lines of a file. Unlike [`Self::read`] it takes files of any size.
+    async fn read_lines(&self, path: &VPath, query: LineQuery) -> Result<Lines> {
+        let content = self.read(path).await?;
+        crate::files::scan(content.as_slice(), content.len() as u64, query)
+            .map_err(|source| SandboxError::io(path, source))
+    }
+
+    /// A short text that differs when the file's content differs.
+    async fn mark(&self, path: &VPath) -> Result<String> {
+        use sha2::Digest;
+        let digest = sha2::Sha256::digest(self.read(path).await?);
+        Ok(format!("sha256:{}", crate::files::hex(&digest)))
+    }
+
     /// Writes a file, with its parent directories. A reader sees the old content or the new, nothing between.
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()>;
 
@@ -97,6 +111,30 @@ pub enum WriteMode {
     Append,
     /// Fails with `AlreadyExists` if there is something at the path.
     CreateNew,
+}
+
+/// Which lines of a file, counted from 1, both ends included, and how much of them at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineQuery {
+    pub first: u64,
+    pub last: u64,
+    pub max_bytes: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// The file's first bytes, to know its kind by.
+    pub head: Vec<u8>,
+    pub size: u64,
+    /// The lines, as far as they fit; the last one may be cut anywhere.
+    pub text: Vec<u8>,
+    /// More was asked for than fits.
+    pub cut: bool,
+    /// How many characters the first of the lines has, its end included.
+    pub first_line_chars: u64,
+    /// `None` where counting would take too long.
+    pub total: Option<u64>,
+    pub at_least: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,4 +230,8 @@ pub struct GrepMatch {
 pub struct GrepResult {
     pub matches: Vec<GrepMatch>,
     pub truncated: bool,
+    /// Files that were not searched because they are too large.
+    pub skipped_large: usize,
+    /// Files that were not searched because they are not text.
+    pub skipped_binary: usize,
 }

@@ -4,7 +4,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use hart_types::{ThreadId, UserId};
@@ -53,6 +53,16 @@ impl ThreadDirs {
         Ok(())
     }
 
+    /// Gives everything in the thread's directories to `owner`, unless that was done before.
+    pub(crate) fn give_to(&self, owner: u32) -> io::Result<()> {
+        for dir in [self.workspace(), self.uploads(), self.outputs()] {
+            if std::fs::metadata(dir.as_path())?.uid() != owner {
+                give_tree(dir.as_path(), owner)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Deletes all files of the thread. Nothing there is no error.
     pub fn delete(&self) -> io::Result<()> {
         match std::fs::remove_dir_all(&self.thread) {
@@ -64,6 +74,16 @@ impl ThreadDirs {
     fn dir(&self, name: &str) -> HostPath {
         HostPath::new(self.thread.join("user-data").join(name))
     }
+}
+
+/// Content first: the top is what says that it was done. Links are given, not followed.
+fn give_tree(path: &Path, owner: u32) -> io::Result<()> {
+    if std::fs::symlink_metadata(path)?.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            give_tree(&entry?.path(), owner)?;
+        }
+    }
+    std::os::unix::fs::lchown(path, Some(owner), Some(owner))
 }
 
 /// Plain ids stay readable; anything else becomes a hash, marked with a dot that no plain id has.

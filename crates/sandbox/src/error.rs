@@ -46,11 +46,28 @@ pub enum SandboxError {
     Unavailable { reason: String, fix: String },
     #[error("the command could not be started: {reason}")]
     Spawn { reason: String },
+    #[error("{limit} commands run in the background already; end one of them first, or wait until one ends")]
+    TooManyBackground { limit: usize },
     #[error("`{path}`: {source}")]
     Io { path: VPath, source: io::Error },
 }
 
 impl SandboxError {
+    /// The id of the rule by which something was refused, if this is a refusal.
+    pub fn rule(&self) -> Option<&'static str> {
+        match self {
+            Self::Path(PathError::Outside { .. }) => Some("path.outside"),
+            Self::Path(PathError::Symlink { .. }) => Some("path.symlink"),
+            Self::Path(PathError::Nul { .. } | PathError::Empty | PathError::TooLong { .. }) => {
+                Some("path.syntax")
+            }
+            Self::ReadOnly(_) => Some("path.read-only"),
+            Self::NotAFile { .. } => Some("path.special-file"),
+            Self::Unavailable { .. } => Some("tier.refused"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn io(path: &VPath, source: impl Into<io::Error>) -> Self {
         Self::Io { path: path.clone(), source: source.into() }
     }

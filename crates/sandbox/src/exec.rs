@@ -3,10 +3,13 @@
 //! Invariant: what a command prints is held in bounded memory, however much it prints.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::audit::Denied;
 use crate::error::{Result, SandboxError};
 use crate::path::VPath;
+use crate::save::SavedOutput;
 
 /// The kernel refuses longer single arguments (`MAX_ARG_STRLEN`, with the closing NUL).
 const MAX_COMMAND: usize = 131_071;
@@ -23,6 +26,8 @@ pub struct Exec {
     pub timeout: Duration,
     /// Bytes kept of each stream; beyond it the middle is left out.
     pub output_limit: usize,
+    /// Where all of its output goes when it is long.
+    pub save: Option<Arc<SavedOutput>>,
 }
 
 impl Exec {
@@ -33,6 +38,7 @@ impl Exec {
             cwd: None,
             timeout: Duration::from_secs(600),
             output_limit: 1 << 20,
+            save: None,
         }
     }
 
@@ -57,6 +63,12 @@ impl Exec {
     #[must_use]
     pub fn cwd(mut self, cwd: VPath) -> Self {
         self.cwd = Some(cwd);
+        self
+    }
+
+    #[must_use]
+    pub fn save(mut self, saved: Arc<SavedOutput>) -> Self {
+        self.save = Some(saved);
         self
     }
 
@@ -117,6 +129,11 @@ pub enum Stream {
 /// Sees output while the command runs, all of it, in pieces that are whole characters.
 pub trait OutputSink: Send + Sync {
     fn output(&self, stream: Stream, text: &str);
+
+    /// Something the command tried was refused, and hart knows of it.
+    fn denied(&self, denied: &Denied) {
+        let _ = denied;
+    }
 }
 
 impl<F: Fn(Stream, &str) + Send + Sync> OutputSink for F {
@@ -126,6 +143,7 @@ impl<F: Fn(Stream, &str) + Send + Sync> OutputSink for F {
 }
 
 /// The beginning and the end of a stream, in at most `limit` bytes.
+#[derive(Debug)]
 pub(crate) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -144,6 +162,10 @@ impl Capture {
             tail_limit: limit - head_limit,
             omitted: 0,
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head.is_empty()
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {

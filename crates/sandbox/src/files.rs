@@ -2,10 +2,14 @@
 //!
 //! Invariant: a file is reached from its root's descriptor, and the kernel refuses every step that leaves the root.
 
+mod explore;
+mod lines;
 mod ops;
 mod place;
 mod walk;
 
+pub(crate) use explore::{Explorer, Seen, explore, path_order};
+pub(crate) use lines::{create_log, hex, mark, read_lines, scan};
 pub(crate) use ops::{append, create_or_replace, list, modify_read, read, remove, stat};
 pub(crate) use place::{OpenRoot, Place, Root, Roots, explain};
-pub(crate) use walk::{Found, Walk, is_noise};
+pub(crate) use walk::is_noise;

@@ -2,13 +2,12 @@
 //!
 //! Invariant: this is no boundary. Rewriting paths makes the same commands work; it does not keep anyone out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::{Result, SandboxError};
-use crate::exec::{OutputSink, Stream};
 use crate::files::{Place, Roots};
 use crate::path::{USER_DATA, VPath, WORKSPACE};
 
@@ -38,13 +37,7 @@ impl Drop for Group {
 
 pub(crate) fn launch(roots: &Roots, command: &str, cwd: &VPath, env: &[(String, String)]) -> Result<Running> {
     let masked = Masked::new(roots);
-    let cwd = match roots.locate(cwd)? {
-        Place::In { root, relative } => root.host.as_path().join(relative),
-        Place::UserData => {
-            let above = roots.of_thread().find_map(|root| root.host.as_path().parent());
-            above.map(Path::to_owned).ok_or_else(|| SandboxError::NotFound(cwd.clone()))?
-        }
-    };
+    let cwd = host_directory(roots, cwd)?;
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     #[expect(clippy::disallowed_methods, reason = "the operator allowed unconfined commands")]
     let mut shell = tokio::process::Command::new(shell);
@@ -64,12 +57,23 @@ pub(crate) fn launch(roots: &Roots, command: &str, cwd: &VPath, env: &[(String, 
     Ok(Running { child, group: Group(group), masked })
 }
 
+/// Where a directory of the sandbox is on the host.
+pub(crate) fn host_directory(roots: &Roots, path: &VPath) -> Result<PathBuf> {
+    match roots.locate(path)? {
+        Place::In { root, relative } => Ok(root.host.as_path().join(relative)),
+        Place::UserData => {
+            let above = roots.of_thread().find_map(|root| root.host.as_path().parent());
+            above.map(Path::to_owned).ok_or_else(|| SandboxError::NotFound(path.clone()))
+        }
+    }
+}
+
 /// Host directories and the names they go by in the sandbox.
 #[derive(Clone, Debug)]
 pub(crate) struct Masked(Vec<(String, String)>);
 
 impl Masked {
-    fn new(roots: &Roots) -> Self {
+    pub(crate) fn new(roots: &Roots) -> Self {
         let mut pairs: Vec<(String, String)> = roots
             .0
             .iter()
@@ -85,42 +89,93 @@ impl Masked {
 
     /// Virtual to host, for what the shell reads.
     pub(crate) fn rewrite(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, (host, shown)| replace_path(&text, shown, host))
+        let mut pairs: Vec<(&str, &str)> =
+            self.0.iter().map(|(host, shown)| (shown.as_str(), host.as_str())).collect();
+        pairs.sort_by_key(|(shown, _)| std::cmp::Reverse(shown.len()));
+        let rewritten = replace_paths(text.as_bytes(), pairs.iter().copied());
+        // Whole paths were replaced in text by text.
+        String::from_utf8(rewritten).unwrap_or_else(|_| text.to_owned())
     }
 
-    /// Host to virtual, for what the model reads.
-    pub(crate) fn apply(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, (host, shown)| replace_path(&text, host, shown))
+    /// Host to virtual, for what the model reads. Bytes, because output need not be text.
+    pub(crate) fn apply_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        replace_paths(bytes, self.0.iter().map(|(host, shown)| (host.as_str(), shown.as_str())))
     }
 
-    pub(crate) fn sink<'a>(&'a self, inner: &'a dyn OutputSink) -> MaskingSink<'a> {
-        MaskingSink { masked: self, inner }
+    /// Shows `host` as `shown` in output; in commands `shown` is rewritten where nothing stands before it.
+    pub(crate) fn also(mut self, host: &Path, shown: &str) -> Self {
+        if let Some(host) = host.to_str() {
+            self.0.push((host.to_owned(), shown.to_owned()));
+            self.0.sort_by_key(|(host, _)| std::cmp::Reverse(host.len()));
+        }
+        self
     }
 }
 
-pub(crate) struct MaskingSink<'a> {
-    masked: &'a Masked,
-    inner: &'a dyn OutputSink,
+/// Masks a stream of bytes, holding back what may be the beginning of a path whose rest is still to come.
+pub(crate) struct MaskStream {
+    masked: Masked,
+    pending: Vec<u8>,
 }
 
-impl OutputSink for MaskingSink<'_> {
-    fn output(&self, stream: Stream, text: &str) {
-        self.inner.output(stream, &self.masked.apply(text));
+impl MaskStream {
+    pub(crate) fn new(masked: Masked) -> Self {
+        Self { masked, pending: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.pending.extend_from_slice(bytes);
+        // One byte more than a path: what follows decides whether the path ends there.
+        let longest = self.masked.0.iter().map(|(host, _)| host.len() + 1).max().unwrap_or_default();
+        let from = self.pending.len().saturating_sub(longest);
+        let may_begin = |tail: &[u8]| {
+            self.masked.0.iter().any(|(host, _)| {
+                let host = host.as_bytes();
+                tail.starts_with(host) && tail.len() == host.len() || host.starts_with(tail)
+            })
+        };
+        let tails = (from..self.pending.len()).filter_map(|at| Some((at, self.pending.get(at..)?)));
+        let keep_from =
+            tails.into_iter().find(|(_, tail)| may_begin(tail)).map_or(self.pending.len(), |(at, _)| at);
+        let kept = self.pending.split_off(keep_from);
+        let ready = std::mem::replace(&mut self.pending, kept);
+        self.masked.apply_bytes(&ready)
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.masked.apply_bytes(&self.pending)
     }
 }
 
-/// Replaces `from` where it ends a path component.
-fn replace_path(text: &str, from: &str, to: &str) -> String {
-    let mut replaced = String::with_capacity(text.len());
+/// Replaces paths where they end a component. In one pass: what was put in may look like another path to replace.
+/// A name at the root such as `/tmp` must also begin the path.
+fn replace_paths<'a>(text: &[u8], pairs: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<u8> {
+    let of_a_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | 0x80..);
+    let mut replaced = Vec::with_capacity(text.len());
+    let mut last = None;
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once(from) {
-        replaced.push_str(before);
-        let goes_on =
-            after.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '_' | '-' | '.'));
-        replaced.push_str(if goes_on { from } else { to });
-        rest = after;
+    while let Some((first, after_first)) = rest.split_first() {
+        let found = (*first == b'/').then(|| {
+            pairs.clone().find(|(from, _)| {
+                let ends = rest.get(from.len()..).is_some_and(|after| !after.first().is_some_and(of_a_name));
+                let began = last.as_ref().is_some_and(|byte| of_a_name(byte) || *byte == b'/');
+                let must_begin = from.matches('/').count() == 1;
+                rest.starts_with(from.as_bytes()) && ends && !(must_begin && began)
+            })
+        });
+        match found.flatten() {
+            Some((from, to)) => {
+                replaced.extend_from_slice(to.as_bytes());
+                last = from.as_bytes().last().copied();
+                rest = rest.get(from.len()..).unwrap_or_default();
+            }
+            None => {
+                replaced.push(*first);
+                last = Some(*first);
+                rest = after_first;
+            }
+        }
     }
-    replaced.push_str(rest);
     replaced
 }
 
@@ -152,8 +207,29 @@ mod tests {
     fn output_never_shows_the_host_side() {
         let text = "/h/t/user-data/workspace/x: no such file\n/srv/data/y /h/t/user-data";
         assert_eq!(
-            masked().apply(text),
+            String::from_utf8(masked().apply_bytes(text.as_bytes())).unwrap(),
             "/mnt/user-data/workspace/x: no such file\n/mnt/data/y /mnt/user-data"
         );
+    }
+
+    #[test]
+    fn a_path_in_pieces_is_masked_too() {
+        let text = b"a /h/t/user-data/workspace/x\xff /h/t/user-dat /srv/data /srv/database /h/t/user-data";
+        for piece in 1..=text.len() {
+            let mut stream = MaskStream::new(masked());
+            let mut shown: Vec<u8> = text.chunks(piece).flat_map(|chunk| stream.push(chunk)).collect();
+            shown.extend(stream.finish());
+            assert_eq!(shown, masked().apply_bytes(text), "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_private_tmp_is_only_the_one_at_the_root() {
+        let masked = masked().also(Path::new("/tmp/h/tmp"), "/tmp");
+        assert_eq!(
+            masked.rewrite("ls /tmp /tmp/x '/tmp' /var/tmp a/tmp x=/tmp"),
+            "ls /tmp/h/tmp /tmp/h/tmp/x '/tmp/h/tmp' /var/tmp a/tmp x=/tmp/h/tmp"
+        );
+        assert_eq!(masked.apply_bytes(b"/tmp/h/tmp/x"), b"/tmp/x");
     }
 }

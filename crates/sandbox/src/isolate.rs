@@ -2,22 +2,32 @@
 //!
 //! Invariant: where any step of the set-up fails, the command does not run, and the failed step is named.
 
+mod bare;
 mod child;
 mod filter;
+mod identity;
+mod landlock;
+mod notify;
 mod plan;
 mod report;
 mod sys;
 
 use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub(crate) use plan::{HOME, Plan, USER};
+pub(crate) use bare::BarePlan;
+pub(crate) use identity::Identity;
+pub(crate) use landlock::abi as landlock_abi;
+pub(crate) use notify::answer_reports;
+pub(crate) use plan::{HOME, Order, Plan, USER};
 pub(crate) use report::SetupFailure;
 use report::{Message, Outcome};
 
+use crate::egress::Network;
 use crate::exec::Exit;
 use crate::files::Roots;
 
@@ -36,6 +46,22 @@ pub(crate) struct Running {
     /// The waiter: it ends when the last process of the sandbox has.
     pub(crate) child: tokio::process::Child,
     pub(crate) link: Link,
+    pub(crate) descriptors: Descriptors,
+}
+
+/// What the inside handed to hart.
+#[derive(Default)]
+pub(crate) struct Descriptors {
+    /// Refused system calls are read and answered here.
+    pub(crate) reports: Option<OwnedFd>,
+    /// A socket that listens inside, for the proxy.
+    pub(crate) proxy: Option<OwnedFd>,
+}
+
+/// How a command is confined, worked out before fork.
+pub(crate) enum Confinement {
+    Namespaces(Plan),
+    Bare(BarePlan),
 }
 
 /// hart's ends of the two pipes to the process that is pid 1 in the sandbox.
@@ -43,6 +69,7 @@ pub(crate) struct Link {
     report: PipeReader,
     /// Closed, by whatever means, it takes the whole tree with it: also when hart itself is killed.
     lifeline: Option<PipeWriter>,
+    descriptors: UnixDatagram,
     labels: Vec<String>,
 }
 
@@ -59,24 +86,45 @@ impl From<io::Error> for LaunchError {
 }
 
 /// Starts `command` in a shell. Blocks for the few milliseconds of the set-up; needs a tokio runtime around it.
-pub(crate) fn launch(plan: Plan, command: &str, env: &[(String, String)]) -> Result<Running, LaunchError> {
-    let (mut shell, link) = confined_shell(plan, command)?;
+pub(crate) fn launch(
+    confinement: Confinement,
+    command: &str,
+    env: &[(String, String)],
+) -> Result<Running, LaunchError> {
+    let (mut shell, link) = confined_shell(confinement, command)?;
     shell.envs(env.iter().map(|(name, value)| (name, value)));
     shell.stdout(Stdio::piped()).stderr(Stdio::piped());
     // Not `kill_on_drop`: closing the lifeline ends the tree from the inside and lets every parent reap its child.
     match tokio::process::Command::from(shell).spawn() {
-        Ok(child) => Ok(Running { child, link }),
+        Ok(child) => Ok(Running { child, descriptors: link.receive_descriptors(), link }),
         Err(error) => Err(link.explain(error)),
     }
 }
 
-/// Does everything `launch` does, for no thread and no effect.
-pub(crate) fn try_out() -> Result<(), SetupFailure> {
+/// Does everything `launch` does with this identity, for no thread and no effect.
+pub(crate) fn try_out(identity: &Identity, landlock: u32) -> Result<(), SetupFailure> {
     let nothing = Roots(Vec::new());
-    let plan = Plan::new(&nothing, Path::new("/nonexistent"), "/").map_err(SetupFailure::other)?;
-    let (mut shell, link) = confined_shell(plan, ":").map_err(SetupFailure::other)?;
+    let hidden = Path::new("/nonexistent");
+    let network = &Network::Off;
+    let order = Order { roots: &nothing, hidden, cwd: "/", identity, network, pids_limit: 0, landlock };
+    try_confinement(Confinement::Namespaces(Plan::new(order).map_err(SetupFailure::other)?))
+}
+
+/// The same for confinement without namespaces.
+pub(crate) fn try_out_bare(abi: u32) -> Result<(), SetupFailure> {
+    let plan = BarePlan::new(abi, &[], &[], Path::new("/"), &Network::Off).map_err(SetupFailure::other)?;
+    try_confinement(Confinement::Bare(plan))
+}
+
+fn try_confinement(confinement: Confinement) -> Result<(), SetupFailure> {
+    let (mut shell, link) = confined_shell(confinement, ":").map_err(SetupFailure::other)?;
     shell.stdout(Stdio::null()).stderr(Stdio::null());
-    match shell.status() {
+    let ended = shell.spawn().and_then(|mut child| {
+        // Nobody is there to answer reports; without a reader, the kernel answers.
+        drop(link.receive_descriptors());
+        child.wait()
+    });
+    match ended {
         Ok(_) => match link.outcome()? {
             Exit::Code(0) => Ok(()),
             exit => {
@@ -103,24 +151,35 @@ pub(crate) fn namespace_works(flag: i32) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn confined_shell(mut plan: Plan, command: &str) -> io::Result<(Command, Link)> {
+fn confined_shell(confinement: Confinement, command: &str) -> io::Result<(Command, Link)> {
     let (report, report_to) = io::pipe()?;
     let (lifeline_from, lifeline) = io::pipe()?;
-    let labels = plan.take_labels();
-    let mut shell = new_command(plan.shell);
+    let (descriptors, descriptors_to) = UnixDatagram::pair()?;
+    let (shell, labels, confinement) = match confinement {
+        Confinement::Namespaces(mut plan) => (plan.shell, plan.take_labels(), Confinement::Namespaces(plan)),
+        Confinement::Bare(plan) => (plan.shell, Vec::new(), Confinement::Bare(plan)),
+    };
+    let mut shell = new_command(shell);
     shell.arg("-c").arg(command).env_clear().stdin(Stdio::null());
     // The closure owns the child's ends; they are closed here when the `Command` is dropped after spawning.
     let enter = move || {
-        let ends = child::Ends { report: report_to.as_raw_fd(), lifeline: lifeline_from.as_raw_fd() };
-        child::enter(&plan, ends);
+        let ends = child::Ends {
+            report: report_to.as_raw_fd(),
+            lifeline: lifeline_from.as_raw_fd(),
+            descriptors: descriptors_to.as_raw_fd(),
+        };
+        match &confinement {
+            Confinement::Namespaces(plan) => child::enter(plan, ends),
+            Confinement::Bare(plan) => bare::enter(plan, ends),
+        }
         Ok(())
     };
     #[expect(unsafe_code, reason = "runs between fork and exec")]
-    // SAFETY: `enter` allocates nothing, takes no lock and cannot panic: it makes system calls on what `plan` prepared.
+    // SAFETY: `enter` allocates nothing, takes no lock and cannot panic: it makes system calls on what the plan prepared.
     unsafe {
         shell.pre_exec(enter);
     }
-    Ok((shell, Link { report, lifeline: Some(lifeline), labels }))
+    Ok((shell, Link { report, lifeline: Some(lifeline), descriptors, labels }))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the module that confines")]
@@ -141,6 +200,32 @@ impl Link {
             Some(Outcome::Failed(failure)) => Err(failure),
             // Pid 1 was killed before it could tell, and everything with it.
             None => Ok(Exit::Signal(libc::SIGKILL)),
+        }
+    }
+
+    /// Everything was sent before the command began, so nothing is waited for.
+    fn receive_descriptors(&self) -> Descriptors {
+        use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+        let mut received = Descriptors::default();
+        loop {
+            let mut what = [0];
+            let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let data = &mut [io::IoSliceMut::new(&mut what)];
+            if !recvmsg(&self.descriptors, data, &mut control, flags).is_ok_and(|message| message.bytes == 1)
+            {
+                return received;
+            }
+            let fd = control.drain().find_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+                _ => None,
+            });
+            match what {
+                [child::SECCOMP_REPORTS] => received.reports = fd,
+                [child::PROXY_LISTENER] => received.proxy = fd,
+                _ => {}
+            }
         }
     }
 

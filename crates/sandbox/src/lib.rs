@@ -5,29 +5,46 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("hart-sandbox needs Linux: it isolates with namespaces and opens files with openat2");
 
+mod audit;
+mod background;
+mod cgroup;
 mod config;
 mod contract;
 mod dirs;
+mod egress;
 mod error;
 mod exec;
 mod files;
 mod host;
 mod isolate;
 mod local;
+mod mask;
 mod path;
 mod provider;
 mod run;
+mod save;
 mod search;
+mod shell_audit;
+mod snapshot;
 mod tier;
 
+pub use audit::Denied;
+pub use background::{Background, JobReport, JobState, MAX_BACKGROUND};
 pub use config::{Mount, SandboxConfig};
 pub use contract::{
-    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, Listing,
-    Sandbox, SandboxProvider, Stat, WriteMode,
+    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, LineQuery,
+    Lines, Listing, Sandbox, SandboxProvider, Stat, WriteMode,
 };
 pub use dirs::ThreadDirs;
+pub use egress::{HostRule, Network};
 pub use error::{Result, SandboxError};
 pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
 pub use path::{HostPath, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE};
 pub use provider::LocalSandboxProvider;
+pub use save::{RESULTS, Saved, SavedOutput, result_path};
+pub use shell_audit::{AUDIT_RULES, AuditRule, AuditedPart, CommandAudit, Verdict, audit_command, redact};
+pub use snapshot::{
+    ChangeLimits, ChangeStatus, ChangeSummary, ChangedFile, Restored, SnapshotError, SnapshotId, Snapshots,
+    Taken, WorkspaceChanges,
+};
 pub use tier::{Namespace, Tier, TierReport, probe};

@@ -12,14 +12,18 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::{
-    Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, Listing, Sandbox, Stat, WriteMode,
+    Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, LineQuery, Lines, Listing, Sandbox, Stat,
+    WriteMode,
 };
+use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
 use crate::files::{self, Place, Roots};
+use crate::mask::HostMask;
 use crate::path::{PathError, VPath, WORKSPACE};
 use crate::provider::Shared;
 use crate::run;
+use crate::save::OutputFilter;
 use crate::tier::Tier;
 
 #[derive(Debug)]
@@ -28,11 +32,13 @@ pub(crate) struct LocalSandbox {
     roots: Arc<Roots>,
     shared: Arc<Shared>,
     locks: PathLocks,
+    mask: HostMask,
 }
 
 impl LocalSandbox {
     pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
-        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default() }
+        let mask = HostMask::new(&roots);
+        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default(), mask }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -78,7 +84,12 @@ impl Sandbox for LocalSandbox {
 
     fn capabilities(&self) -> Capabilities {
         let tier = self.shared.tier().tier;
-        Capabilities { tier, network: tier == Tier::Host }
+        let network = match (tier, &self.shared.config.network) {
+            (Tier::Host, _) | (Tier::Isolated | Tier::Landlock, Network::Allow) => true,
+            (Tier::Isolated, Network::Hosts(hosts)) => !hosts.is_empty(),
+            _ => false,
+        };
+        Capabilities { tier, network }
     }
 
     fn path(&self, text: &str) -> Result<VPath, PathError> {
@@ -103,15 +114,34 @@ impl Sandbox for LocalSandbox {
         }
         let cwd = self.check_cwd(&exec).await?;
         let (shared, roots) = (Arc::clone(&self.shared), Arc::clone(&self.roots));
+        let save = exec.save.clone();
+        let filter =
+            OutputFilter { mask: &self.mask, roots: &self.roots, save: save.as_deref(), inner: on_output };
         let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
         let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
             .await
             .map_err(|_| SandboxError::Spawn { reason: "the start was aborted".to_owned() })??;
-        run::supervise(launched, limits, on_output, cancel, &self.shared.closing).await
+        // Without a listener the text need not be cut into whole characters at all.
+        let listens = filter.save.is_some() || filter.inner.is_some();
+        let sink = listens.then_some(&filter as &dyn OutputSink);
+        let output = run::supervise(launched, limits, sink, cancel, &self.shared).await;
+        output.map(|output| ExecOutput {
+            stdout: self.mask.apply(&output.stdout).into_owned(),
+            stderr: self.mask.apply(&output.stderr).into_owned(),
+            ..output
+        })
     }
 
     async fn read(&self, path: &VPath) -> Result<Vec<u8>> {
         self.with_roots(path, files::read).await
+    }
+
+    async fn read_lines(&self, path: &VPath, query: LineQuery) -> Result<Lines> {
+        self.with_roots(path, move |roots, path| files::read_lines(roots, path, query)).await
+    }
+
+    async fn mark(&self, path: &VPath) -> Result<String> {
+        self.with_roots(path, files::mark).await
     }
 
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {

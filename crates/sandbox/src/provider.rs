@@ -17,7 +17,7 @@ use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
 use crate::path::{HostPath, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
-use crate::tier::{TierReport, probe};
+use crate::tier::{Setting, TierReport};
 
 /// Sandboxes that nobody holds are forgotten beyond this many; their files stay.
 const KEPT: usize = 256;
@@ -37,15 +37,17 @@ pub(crate) struct Shared {
     pub(crate) home: PathBuf,
     pub(crate) mounted_at: Vec<String>,
     pub(crate) closing: CancellationToken,
-    tier: OnceLock<TierReport>,
+    setting: OnceLock<Setting>,
 }
 
 impl Shared {
+    /// Found out by the first who asks, which blocks for a few milliseconds.
+    pub(crate) fn setting(&self) -> &Setting {
+        self.setting.get_or_init(|| Setting::find(&self.config, &self.home))
+    }
+
     pub(crate) fn tier(&self) -> &TierReport {
-        self.tier.get_or_init(|| {
-            let report = probe();
-            if self.config.allow_host_bash { report.allow_host() } else { report }
-        })
+        &self.setting().report
     }
 }
 
@@ -66,7 +68,7 @@ impl LocalSandboxProvider {
         }
         let mounted_at = config.mounts.iter().map(|mount| mount.container_path.clone()).collect();
         let shared =
-            Shared { config, home, mounted_at, closing: CancellationToken::new(), tier: OnceLock::new() };
+            Shared { config, home, mounted_at, closing: CancellationToken::new(), setting: OnceLock::new() };
         Ok(Self { shared: Arc::new(shared), skills, sandboxes: Mutex::default() })
     }
 
@@ -123,7 +125,17 @@ impl SandboxProvider for LocalSandboxProvider {
         }
         let dirs = self.thread_dirs(thread, user);
         let roots = self.roots(&dirs);
-        tokio::task::spawn_blocking(move || dirs.create())
+        let shared = Arc::clone(&self.shared);
+        let create = move || {
+            dirs.create()?;
+            if rustix::process::geteuid().is_root()
+                && let Some(owner) = shared.setting().identity.owner()
+            {
+                dirs.give_to(owner)?;
+            }
+            Ok(())
+        };
+        tokio::task::spawn_blocking(create)
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
             .map_err(|source| SandboxError::io(&VPath::root(WORKSPACE), source))?;

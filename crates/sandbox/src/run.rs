@@ -2,22 +2,31 @@
 //!
 //! Invariant: output never blocks the command for longer than the sink takes, and no ending leaves a process behind.
 
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::audit::{Audit, Denied};
+use crate::cgroup::{Cgroups, Group};
+use crate::egress::{self, Network, Rules};
 use crate::error::{Result, SandboxError};
 use crate::exec::{Capture, Exec, ExecOutput, Exit, OutputSink, Stream, TextStream};
-use crate::files::Roots;
-use crate::host::{self, Masked};
-use crate::isolate::{self, LaunchError, Plan, SetupFailure};
+use crate::files::{Root, Roots};
+use crate::host::{self, MaskStream, Masked};
+use crate::isolate::{self, BarePlan, Confinement, Descriptors, LaunchError, Order, Plan, SetupFailure};
 use crate::path::VPath;
 use crate::provider::Shared;
-use crate::tier::{Tier, fix_for};
+use crate::tier::{Setting, Tier, fix_for};
 
 /// A dead tree closes its pipes at once; this is for a kernel under load that is slow to bury it.
 const BURIAL: Duration = Duration::from_secs(5);
@@ -31,30 +40,99 @@ pub(crate) struct Limits {
 
 /// A command that is running.
 pub(crate) enum Launched {
-    Isolated(isolate::Running),
+    Confined { running: isolate::Running, masked: Option<Masked>, group: Option<Grouped> },
     Host(host::Running),
+}
+
+/// A control group that is removed whatever happens.
+pub(crate) struct Grouped {
+    all: Arc<Cgroups>,
+    group: Option<Group>,
+}
+
+impl Grouped {
+    fn new(setting: &Setting) -> Option<Self> {
+        let group = setting.cgroups.group(setting.limits)?;
+        Some(Self { all: Arc::clone(&setting.cgroups), group: Some(group) })
+    }
+
+    fn doors(this: Option<&Self>) -> Vec<RawFd> {
+        this.and_then(|this| this.group.as_ref()).map(Group::doors).unwrap_or_default()
+    }
+}
+
+impl Drop for Grouped {
+    fn drop(&mut self) {
+        if let Some(group) = self.group.take() {
+            self.all.remove(group);
+        }
+    }
 }
 
 /// Blocks for the few milliseconds of the set-up.
 pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -> Result<Launched> {
-    let tier = shared.tier();
-    let env = environment(shared, exec);
-    match tier.tier {
+    let setting = shared.setting();
+    let report = &setting.report;
+    let mut env = environment(shared, exec);
+    let could_not = |error: io::Error| SandboxError::Spawn { reason: error.to_string() };
+    let network = &shared.config.network;
+    let group = match report.tier {
+        Tier::Isolated | Tier::Landlock => Grouped::new(setting),
+        Tier::Host | Tier::Refused => None,
+    };
+    let (confinement, command, masked) = match report.tier {
         Tier::Isolated => {
-            let could_not = |error: std::io::Error| SandboxError::Spawn { reason: error.to_string() };
-            let plan = Plan::new(roots, &shared.home, cwd.as_str()).map_err(could_not)?;
-            match isolate::launch(plan, &exec.command, &env) {
-                Ok(running) => Ok(Launched::Isolated(running)),
-                Err(LaunchError::Setup(failure)) => Err(unavailable(&failure)),
-                Err(LaunchError::Io(error)) => Err(could_not(error)),
-            }
+            let order = Order {
+                roots,
+                hidden: &shared.home,
+                cwd: cwd.as_str(),
+                identity: &setting.identity,
+                network,
+                pids_limit: setting.limits.pids,
+                landlock: setting.landlock,
+            };
+            let mut plan = Plan::new(order).map_err(could_not)?;
+            plan.join(Grouped::doors(group.as_ref()));
+            (Confinement::Namespaces(plan), exec.command.clone(), None)
         }
-        Tier::Host => host::launch(roots, &exec.command, cwd, &env).map(Launched::Host),
-        Tier::Refused => Err(SandboxError::Unavailable {
-            reason: tier.reason.clone().unwrap_or_default(),
-            fix: tier.fix.clone().unwrap_or_default(),
-        }),
+        Tier::Landlock => {
+            let scratch = scratch(roots).map_err(could_not)?;
+            let masked = Masked::new(roots).also(&scratch, "/tmp");
+            let (writable, readable): (Vec<_>, Vec<_>) = roots.0.iter().partition(|root| root.writable);
+            let path = |root: &Root| root.host.as_path().to_owned();
+            let writable: Vec<_> = writable.into_iter().map(path).chain([scratch]).collect();
+            let readable: Vec<_> = readable.into_iter().map(path).collect();
+            let cwd = host::host_directory(roots, cwd)?;
+            let mut plan =
+                BarePlan::new(setting.landlock, &writable, &readable, &cwd, network).map_err(could_not)?;
+            plan.join(Grouped::doors(group.as_ref()));
+            for (_, value) in &mut env {
+                *value = masked.rewrite(value);
+            }
+            (Confinement::Bare(plan), masked.rewrite(&exec.command), Some(masked))
+        }
+        Tier::Host => return host::launch(roots, &exec.command, cwd, &env).map(Launched::Host),
+        Tier::Refused => {
+            return Err(SandboxError::Unavailable {
+                reason: report.reason.clone().unwrap_or_default(),
+                fix: report.fix.clone().unwrap_or_default(),
+            });
+        }
+    };
+    match isolate::launch(confinement, &command, &env) {
+        Ok(running) => Ok(Launched::Confined { running, masked, group }),
+        Err(LaunchError::Setup(failure)) => Err(unavailable(&failure)),
+        Err(LaunchError::Io(error)) => Err(could_not(error)),
     }
+}
+
+/// What stands for `/tmp` where there is no private one: beside the thread's own directories.
+fn scratch(roots: &Roots) -> io::Result<PathBuf> {
+    let workspace = roots.of_thread().next().map(|root| root.host.as_path());
+    let thread = workspace.and_then(|dir| dir.parent()?.parent());
+    let scratch = thread.ok_or_else(|| io::Error::other("the thread has no directory"))?.join("tmp");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch)?;
+    Ok(scratch)
 }
 
 fn unavailable(failure: &SetupFailure) -> SandboxError {
@@ -75,7 +153,11 @@ fn environment(shared: &Shared, exec: &Exec) -> Vec<(String, String)> {
     ];
     let base = BASE.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
     let configured = shared.config.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
-    base.chain(configured).chain(exec.env.iter().cloned()).collect()
+    let proxy = match &shared.config.network {
+        Network::Hosts(_) if shared.tier().tier == Tier::Isolated => egress::environment(),
+        _ => Vec::new(),
+    };
+    base.chain(proxy).chain(configured).chain(exec.env.iter().cloned()).collect()
 }
 
 /// Collects output until the command ends or is ended.
@@ -84,65 +166,119 @@ pub(crate) async fn supervise(
     limits: Limits,
     sink: Option<&dyn OutputSink>,
     cancel: &CancellationToken,
-    closing: &CancellationToken,
+    shared: &Shared,
 ) -> Result<ExecOutput> {
-    let mut stdout = Capture::new(limits.output_limit);
-    let mut stderr = Capture::new(limits.output_limit);
     let stop = async {
         tokio::select! {
             () = cancel.cancelled() => Exit::Cancelled,
-            () = closing.cancelled() => Exit::Cancelled,
+            () = shared.closing.cancelled() => Exit::Cancelled,
             () = sleep(limits.timeout) => Exit::TimedOut,
         }
     };
-    let (exit, masked) = match launched {
-        Launched::Isolated(running) => (isolated(running, &mut stdout, &mut stderr, sink, stop).await?, None),
+    let streams = |masked: Option<&Masked>| {
+        let tap = |which| Tap::new(which, limits.output_limit, masked.cloned(), sink);
+        (tap(Stream::Stdout), tap(Stream::Stderr))
+    };
+    let (exit, (stdout, stderr)) = match launched {
+        Launched::Confined { mut running, masked, group } => {
+            let descriptors = std::mem::take(&mut running.descriptors);
+            let mut taps = streams(masked.as_ref());
+            let (audit, denied) = Audit::new();
+            let guards = guards(descriptors, shared, audit.clone());
+            let exit = confined(running, &mut taps, stop, guards, denied, group, &audit).await?;
+            (exit, taps)
+        }
         Launched::Host(running) => {
-            let masked = running.masked.clone();
-            let masking = sink.map(|sink| masked.sink(sink));
-            let sink = masking.as_ref().map(|sink| sink as &dyn OutputSink);
-            (on_host(running, &mut stdout, &mut stderr, sink, stop).await?, Some(masked))
+            let mut taps = streams(Some(&running.masked));
+            (on_host(running, &mut taps, stop).await?, taps)
         }
     };
-    let text = |capture: Capture| {
-        let (text, truncated) = capture.finish();
-        (masked.as_ref().map_or_else(|| text.clone(), |masked: &Masked| masked.apply(&text)), truncated)
-    };
-    let ((stdout, stdout_truncated), (stderr, stderr_truncated)) = (text(stdout), text(stderr));
+    let ((stdout, stdout_truncated), (stderr, stderr_truncated)) =
+        (stdout.capture.finish(), stderr.capture.finish());
     Ok(ExecOutput { stdout, stderr, stdout_truncated, stderr_truncated, exit })
 }
 
-async fn isolated(
+/// What hart does for a command while it runs. Never ends by itself.
+fn guards(descriptors: Descriptors, shared: &Shared, audit: Audit) -> impl Future<Output = ()> + use<> {
+    let Descriptors { reports, proxy } = descriptors;
+    let rules = match &shared.config.network {
+        Network::Hosts(hosts) => Arc::new(Rules::new(hosts.clone())),
+        Network::Off | Network::Allow => Arc::new(Rules::new(Vec::new())),
+    };
+    async move {
+        let reports = async {
+            if let Some(reports) = reports {
+                isolate::answer_reports(reports, audit.clone()).await;
+            }
+        };
+        let listener =
+            proxy.map(std::net::TcpListener::from).and_then(|it| tokio::net::TcpListener::from_std(it).ok());
+        let proxy = async {
+            if let Some(listener) = listener {
+                egress::serve(listener, rules, audit.clone()).await;
+            }
+        };
+        tokio::join!(reports, proxy);
+        std::future::pending().await
+    }
+}
+
+async fn confined(
     running: isolate::Running,
-    stdout: &mut Capture,
-    stderr: &mut Capture,
-    sink: Option<&dyn OutputSink>,
+    (out_tap, err_tap): &mut (Tap<'_>, Tap<'_>),
     stop: impl Future<Output = Exit>,
+    guards: impl Future<Output = ()>,
+    mut denied: mpsc::Receiver<Denied>,
+    group: Option<Grouped>,
+    audit: &Audit,
 ) -> Result<Exit> {
-    let isolate::Running { mut child, mut link } = running;
+    let isolate::Running { mut child, mut link, .. } = running;
+    let sink = out_tap.sink;
+    let tell = |denied: &Denied| {
+        if let Some(sink) = sink {
+            sink.denied(denied);
+        }
+    };
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let stopped = {
         // The waiter ends after the whole tree has, and with the tree everyone who could write to the pipes.
-        let end = async {
-            tokio::join!(
-                pump(out, Stream::Stdout, stdout, sink),
-                pump(err, Stream::Stderr, stderr, sink),
-                child.wait()
-            )
+        let end = async { tokio::join!(out_tap.drain(out), err_tap.drain(err), child.wait()) };
+        tokio::pin!(end, guards, stop);
+        let stopped = loop {
+            tokio::select! {
+                biased;
+                _ = &mut end => break None,
+                exit = &mut stop => break Some(exit),
+                Some(denied) = denied.recv() => tell(&denied),
+                () = &mut guards => {}
+            }
         };
-        tokio::pin!(end);
-        tokio::select! {
-            biased;
-            _ = &mut end => None,
-            exit = stop => {
-                link.cut();
-                if timeout(BURIAL, &mut end).await.is_err() {
-                    tracing::warn!("a command that was told to end has not ended yet");
+        if stopped.is_some() {
+            link.cut();
+            if let Some(group) = group.as_ref().and_then(|group| group.group.as_ref()) {
+                group.kill();
+            }
+            // The guards go on: a process may be waiting for an answer of theirs, and must be free to die.
+            let burial = async {
+                tokio::select! {
+                    _ = &mut end => {}
+                    () = &mut guards => {}
                 }
-                Some(exit)
+            };
+            if timeout(BURIAL, burial).await.is_err() {
+                tracing::warn!("a command that was told to end has not ended yet");
             }
         }
+        stopped
     };
+    if let Some(group) = group.as_ref().and_then(|group| group.group.as_ref()) {
+        for (rule, times) in group.exceeded() {
+            audit.denied(rule, format!("the limit was run into {times} time(s)"));
+        }
+    }
+    while let Ok(denied) = denied.try_recv() {
+        tell(&denied);
+    }
     match stopped {
         Some(exit) => {
             // Without effect on a waiter that has ended; otherwise the kernel kills pid 1 together with it.
@@ -155,15 +291,13 @@ async fn isolated(
 
 async fn on_host(
     running: host::Running,
-    stdout: &mut Capture,
-    stderr: &mut Capture,
-    sink: Option<&dyn OutputSink>,
+    (out_tap, err_tap): &mut (Tap<'_>, Tap<'_>),
     stop: impl Future<Output = Exit>,
 ) -> Result<Exit> {
     let host::Running { mut child, group, .. } = running;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let pumps = async {
-        tokio::join!(pump(out, Stream::Stdout, stdout, sink), pump(err, Stream::Stderr, stderr, sink));
+        tokio::join!(out_tap.drain(out), err_tap.drain(err));
     };
     tokio::pin!(pumps);
     let mut stop = std::pin::pin!(stop);
@@ -193,24 +327,44 @@ fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-/// Reads until the end, whatever becomes of what was read.
-async fn pump(
-    stream: Option<impl AsyncRead + Unpin>,
+/// One of the two streams: what is kept of it, and who sees it live.
+struct Tap<'a> {
     which: Stream,
-    capture: &mut Capture,
-    sink: Option<&dyn OutputSink>,
-) {
-    let Some(mut stream) = stream else { return };
-    let mut buffer = vec![0; 32 << 10];
-    let mut text = TextStream::default();
-    while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-        let bytes = buffer.get(..read).unwrap_or_default();
-        capture.push(bytes);
-        if let Some(sink) = sink {
-            text.push(bytes, |text| sink.output(which, text));
+    capture: Capture,
+    text: TextStream,
+    mask: Option<MaskStream>,
+    sink: Option<&'a dyn OutputSink>,
+}
+
+impl<'a> Tap<'a> {
+    fn new(which: Stream, limit: usize, masked: Option<Masked>, sink: Option<&'a dyn OutputSink>) -> Self {
+        let mask = masked.map(MaskStream::new);
+        Self { which, capture: Capture::new(limit), text: TextStream::default(), mask, sink }
+    }
+
+    /// Reads until the end, whatever becomes of what was read.
+    async fn drain(&mut self, stream: Option<impl AsyncRead + Unpin>) {
+        let Some(mut stream) = stream else { return };
+        let mut buffer = vec![0; 32 << 10];
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            let bytes = buffer.get(..read).unwrap_or_default();
+            match self.mask.as_mut().map(|mask| mask.push(bytes)) {
+                Some(masked) => self.take(&masked),
+                None => self.take(bytes),
+            }
+        }
+        if let Some(mask) = self.mask.take() {
+            self.take(&mask.finish());
+        }
+        if let Some(sink) = self.sink {
+            std::mem::take(&mut self.text).finish(|text| sink.output(self.which, text));
         }
     }
-    if let Some(sink) = sink {
-        text.finish(|text| sink.output(which, text));
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.capture.push(bytes);
+        if let Some(sink) = self.sink {
+            self.text.push(bytes, |text| sink.output(self.which, text));
+        }
     }
 }

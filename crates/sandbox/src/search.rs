@@ -2,19 +2,21 @@
 //!
 //! Invariant: the cost of a search is bounded by the tree, never by the pattern: both engines are linear.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Lossy;
 use grep_searcher::{Searcher, SearcherBuilder};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::contract::{EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult};
 use crate::error::{Result, SandboxError};
-use crate::files::{Found, OpenRoot, Place, Roots, Walk, explain, is_noise};
+use crate::files::{Explorer, OpenRoot, Place, Roots, Seen, explain, explore, is_noise, path_order};
 use crate::path::VPath;
 
 const MAX_FILE: u64 = 1 << 20;
@@ -29,135 +31,282 @@ pub(crate) fn glob(roots: &Roots, query: &GlobQuery) -> Result<GlobResult> {
     let matcher = compile_glob(&pattern)?;
     let limit = query.max_results.clamp(1, MAX_RESULTS_GLOB);
     let mut result = GlobResult::default();
-    result.truncated = each_entry(roots, &query.base, &[&pattern], |_, found, path, below| {
-        let wanted = found.kind != EntryKind::Directory || query.include_dirs;
-        if !wanted || !matcher.is_match(below) {
-            return true;
-        }
-        if result.paths.len() >= limit {
-            return false;
-        }
-        result.paths.push(path);
-        true
+    each_root(roots, &query.base, |root, relative, start, prefix| {
+        let room = limit - result.paths.len();
+        let make = || Globber { matcher: &matcher, dirs: query.include_dirs, prefix, found: Best::new(room) };
+        let skip = |name: &str| is_noise(name) && !names(&pattern, name);
+        let (globbers, truncated) = explore(root, relative, &skip, make)?;
+        let (found, more) = Best::merge(globbers.into_iter().map(|globber| globber.found), room);
+        result.paths.extend(found.into_iter().map(|(_, shown)| start.child(&shown)));
+        result.truncated |= truncated || more;
+        Ok(!result.truncated)
     })?;
     Ok(result)
 }
 
 pub(crate) fn grep(roots: &Roots, query: &GrepQuery) -> Result<GrepResult> {
     let filter = query.glob.as_deref().map(|glob| relative_pattern(glob, &query.base)).transpose()?;
-    let filter_by_name = filter.as_deref().is_some_and(|filter| !filter.contains('/'));
-    let filter_matcher = filter.as_deref().map(compile_glob).transpose()?;
-    let mut search = Search {
+    let limit = query.max_results.clamp(1, MAX_RESULTS_GREP);
+    let grep = Grep {
         matcher: compile_regex(query)?,
-        searcher: SearcherBuilder::new().line_number(true).build(),
-        limit: query.max_results.clamp(1, MAX_RESULTS_GREP),
-        bytes_left: MAX_BYTES,
-        result: GrepResult::default(),
+        filter: filter.as_deref().map(compile_glob).transpose()?,
+        filter_by_name: filter.as_deref().is_some_and(|filter| !filter.contains('/')),
+        bytes_left: AtomicU64::new(MAX_BYTES),
     };
+    let mut result = GrepResult::default();
     if let Place::In { root, relative } = roots.locate(&query.base)? {
         let open = OpenRoot::open(root, &query.base)?;
-        let fd = open
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let explained = |errno| explain(&query.base, errno);
+        let kind = open
             .beneath(relative, OFlags::PATH, Mode::empty())
-            .map_err(|errno| explain(&query.base, errno))?;
-        let kind = rustix::fs::fstat(&fd).map_err(|errno| explain(&query.base, errno))?.st_mode;
-        if !rustix::fs::FileType::from_raw_mode(kind).is_dir() {
-            search.file(&open, OsStr::new(relative), &query.base);
-            return Ok(search.result);
+            .and_then(rustix::fs::fstat)
+            .map_err(explained)?;
+        if !FileType::from_raw_mode(kind.st_mode).is_dir() {
+            let cutoff = Cutoff::default();
+            let mut grepper = grep.with("", limit, &cutoff);
+            if let Ok(fd) = open.beneath(relative, flags, Mode::empty()) {
+                grepper.file(fd.into(), b"", "");
+            }
+            let (found, more) = Best::merge([grepper.found], limit);
+            result.matches.extend(found.into_iter().map(|(_, hit)| hit.at(query.base.clone())));
+            result.truncated = more;
+            return Ok(result);
         }
     }
-    let named: Vec<&str> = filter.as_deref().into_iter().collect();
-    let truncated = each_entry(roots, &query.base, &named, |root, found, path, below| {
-        let name = below.rsplit('/').next().unwrap_or(below);
-        let subject = if filter_by_name { name } else { below };
-        if found.kind != EntryKind::File
-            || filter_matcher.as_ref().is_some_and(|glob| !glob.is_match(subject))
-        {
-            return true;
-        }
-        search.file(root, found.relative(), &path)
+    each_root(roots, &query.base, |root, relative, start, prefix| {
+        let room = limit - result.matches.len();
+        let cutoff = Cutoff::default();
+        let skip = |name: &str| is_noise(name) && !filter.as_deref().is_some_and(|glob| names(glob, name));
+        let (greppers, truncated) = explore(root, relative, &skip, || grep.with(prefix, room, &cutoff))?;
+        let (found, more) = Best::merge(greppers.into_iter().map(|grepper| grepper.found), room);
+        result.matches.extend(found.into_iter().map(|(_, hit)| {
+            let path = start.child(&hit.shown);
+            hit.at(path)
+        }));
+        result.truncated |= truncated || more;
+        Ok(!result.truncated)
     })?;
-    search.result.truncated |= truncated;
-    Ok(search.result)
+    Ok(result)
 }
 
-/// Visits everything below `base` until `visit` says no; true if something was left out.
-fn each_entry(
+/// Who names a noisy directory in the pattern means it.
+fn names(pattern: &str, name: &str) -> bool {
+    pattern.split('/').any(|part| part == name)
+}
+
+/// Calls `search` for the directory that `base` is, or for each of the thread's own, until it says no.
+fn each_root(
     roots: &Roots,
     base: &VPath,
-    patterns: &[&str],
-    mut visit: impl FnMut(&OpenRoot, &Found, VPath, &str) -> bool,
-) -> Result<bool> {
-    // Who names a noisy directory in the pattern means it.
-    let skip =
-        |name: &str| is_noise(name) && !patterns.iter().any(|glob| glob.split('/').any(|part| part == name));
-    let mut below = |root: &OpenRoot, relative: &str, start: &VPath, prefix: &str| -> Result<bool> {
-        let mut walk = Walk::start(root, relative, usize::MAX).map_err(|errno| explain(base, errno))?;
-        while let Some(found) = walk.next(skip) {
-            let path = start.child(&found.shown);
-            if !visit(root, &found, path, &format!("{prefix}{}", found.shown)) {
-                return Ok(true);
-            }
-        }
-        Ok(walk.truncated())
-    };
+    mut search: impl FnMut(&OpenRoot, &str, &VPath, &str) -> Result<bool, Errno>,
+) -> Result<()> {
+    let explained = |errno| explain(base, errno);
     match roots.locate(base)? {
-        Place::In { root, relative } => below(&OpenRoot::open(root, base)?, relative, base, ""),
+        Place::In { root, relative } => {
+            search(&OpenRoot::open(root, base)?, relative, base, "").map_err(explained)?;
+        }
         Place::UserData => {
             for root in roots.of_thread() {
                 let prefix = format!("{}/", root.shown_at.file_name());
-                if below(&OpenRoot::open(root, base)?, "", &root.shown_at, &prefix)? {
-                    return Ok(true);
+                if !search(&OpenRoot::open(root, base)?, "", &root.shown_at, &prefix).map_err(explained)? {
+                    break;
                 }
             }
-            Ok(false)
+        }
+    }
+    Ok(())
+}
+
+/// The first results in path order, whatever order they are found in.
+struct Best<T> {
+    found: Vec<(Vec<u8>, T)>,
+    limit: usize,
+    more: bool,
+}
+
+impl<T> Best<T> {
+    fn new(limit: usize) -> Self {
+        Self { found: Vec::new(), limit, more: false }
+    }
+
+    /// True when this made it drop some: then what comes after [`Self::last`] does not count any more.
+    fn push(&mut self, key: &[u8], item: T) -> bool {
+        self.found.push((key.to_vec(), item));
+        let full = self.found.len() >= self.limit.saturating_mul(2).max(64);
+        if full {
+            self.trim();
+        }
+        full
+    }
+
+    fn trim(&mut self) {
+        // Stable: the lines of one file stay in their order.
+        self.found.sort_by(|a, b| path_order(&a.0, &b.0));
+        self.more |= self.found.len() > self.limit;
+        self.found.truncate(self.limit);
+    }
+
+    fn last(&self) -> Option<&[u8]> {
+        (self.found.len() >= self.limit).then(|| self.found.last().map(|(key, _)| key.as_slice())).flatten()
+    }
+
+    fn merge(parts: impl IntoIterator<Item = Self>, limit: usize) -> (Vec<(Vec<u8>, T)>, bool) {
+        let mut all = Self::new(limit);
+        for part in parts {
+            all.more |= part.more;
+            all.found.extend(part.found);
+        }
+        all.trim();
+        (all.found, all.more)
+    }
+}
+
+struct Globber<'a> {
+    matcher: &'a GlobMatcher,
+    dirs: bool,
+    prefix: &'a str,
+    found: Best<String>,
+}
+
+impl Explorer for Globber<'_> {
+    fn visit(&mut self, seen: &Seen<'_>) -> bool {
+        if seen.kind == EntryKind::Directory && !self.dirs {
+            return true;
+        }
+        let matches = match self.prefix {
+            "" => self.matcher.is_match(seen.shown),
+            prefix => self.matcher.is_match(format!("{prefix}{}", seen.shown)),
+        };
+        if matches {
+            self.found.push(seen.key, seen.shown.to_owned());
+        }
+        true
+    }
+}
+
+/// The path after which no result counts any more, known to all threads of a search.
+#[derive(Default)]
+struct Cutoff(Mutex<Option<Vec<u8>>>);
+
+impl Cutoff {
+    fn excludes(&self, key: &[u8]) -> bool {
+        let cutoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cutoff.as_ref().is_some_and(|last| path_order(key, last).is_gt())
+    }
+
+    fn lower(&self, last: &[u8]) {
+        let mut cutoff = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cutoff.as_ref().is_none_or(|now| path_order(last, now).is_lt()) {
+            *cutoff = Some(last.to_vec());
         }
     }
 }
 
-struct Search {
-    matcher: RegexMatcher,
-    searcher: Searcher,
-    limit: usize,
-    bytes_left: u64,
-    result: GrepResult,
+struct Hit {
+    shown: String,
+    line: u64,
+    text: String,
 }
 
-impl Search {
+impl Hit {
+    fn at(self, path: VPath) -> GrepMatch {
+        GrepMatch { path, line: self.line, text: self.text }
+    }
+}
+
+/// What all threads of a search share.
+struct Grep {
+    matcher: RegexMatcher,
+    filter: Option<GlobMatcher>,
+    filter_by_name: bool,
+    bytes_left: AtomicU64,
+}
+
+impl Grep {
+    fn with<'a>(&'a self, prefix: &'a str, room: usize, cutoff: &'a Cutoff) -> Grepper<'a> {
+        let searcher = SearcherBuilder::new().line_number(true).build();
+        Grepper { grep: self, searcher, prefix, buffer: Vec::new(), found: Best::new(room), cutoff }
+    }
+}
+
+struct Grepper<'a> {
+    grep: &'a Grep,
+    searcher: Searcher,
+    prefix: &'a str,
+    /// Used again for every file.
+    buffer: Vec<u8>,
+    found: Best<Hit>,
+    cutoff: &'a Cutoff,
+}
+
+impl Explorer for Grepper<'_> {
+    fn visit(&mut self, seen: &Seen<'_>) -> bool {
+        if seen.kind != EntryKind::File || !self.wants(seen.shown) || self.cutoff.excludes(seen.key) {
+            return true;
+        }
+        match seen.open() {
+            Some(file) => self.file(file, seen.key, seen.shown),
+            None => true,
+        }
+    }
+
+    fn enters(&self, key: &[u8]) -> bool {
+        !self.cutoff.excludes(key)
+    }
+}
+
+impl Grepper<'_> {
+    fn wants(&self, shown: &str) -> bool {
+        let Some(filter) = &self.grep.filter else { return true };
+        if self.grep.filter_by_name {
+            return filter.is_match(shown.rsplit('/').next().unwrap_or(shown));
+        }
+        filter.is_match(format!("{}{shown}", self.prefix))
+    }
+
     /// False once there is no room for more. Files that are large, binary or unreadable are passed over.
-    fn file(&mut self, root: &OpenRoot, relative: &OsStr, path: &VPath) -> bool {
-        let Some(content) = read_text_file(root, relative) else { return true };
-        let Some(left) = self.bytes_left.checked_sub(content.len() as u64) else {
-            self.result.truncated = true;
+    fn file(&mut self, file: File, key: &[u8], shown: &str) -> bool {
+        if read_text_file(file, &mut self.buffer).is_none() {
+            return true;
+        }
+        let len = self.buffer.len() as u64;
+        let left = &self.grep.bytes_left;
+        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(len));
+        if taken.is_err() {
             return false;
-        };
-        self.bytes_left = left;
-        let Self { matcher, searcher, limit, result, .. } = self;
+        }
+        let Self { grep, searcher, buffer, found, cutoff, .. } = self;
+        let mut of_this_file = 0;
         let sink = Lossy(|line, text| {
-            if result.matches.len() >= *limit {
-                result.truncated = true;
-                return Ok(false);
-            }
             let text = text.trim_end_matches(['\n', '\r']);
-            result.matches.push(GrepMatch { path: path.clone(), line, text: cut(text) });
-            Ok(true)
+            let hit = Hit { shown: shown.to_owned(), line, text: cut(text) };
+            if found.push(key, hit)
+                && let Some(last) = found.last()
+            {
+                cutoff.lower(last);
+            }
+            of_this_file += 1;
+            // One more than counts, so that it is known that there are more.
+            Ok(of_this_file <= found.limit)
         });
         // Reading from memory cannot fail; were it to, the file counts as unreadable.
-        let _ = searcher.search_slice(&*matcher, &content, sink);
-        !self.result.truncated
+        let _ = searcher.search_slice(&grep.matcher, buffer, sink);
+        true
     }
 }
 
-fn read_text_file(root: &OpenRoot, relative: &OsStr) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = File::from(root.beneath(relative, flags, Mode::empty()).ok()?);
-    let found = file.metadata().ok()?;
-    if !found.is_file() || found.len() > MAX_FILE {
+fn read_text_file(mut file: File, content: &mut Vec<u8>) -> Option<()> {
+    content.clear();
+    let found = rustix::fs::fstat(&file).ok()?;
+    let size = found.st_size.unsigned_abs();
+    if !FileType::from_raw_mode(found.st_mode).is_file() || size > MAX_FILE {
         return None;
     }
-    let mut content = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut content).ok()?;
-    let text = content.len() as u64 <= MAX_FILE && memchr::memchr(0, &content).is_none();
-    text.then_some(content)
+    content.reserve(usize::try_from(size).ok()? + 1);
+    // The file may grow while it is read, so the limit is on what is read.
+    (&mut file).take(MAX_FILE + 1).read_to_end(content).ok()?;
+    (content.len() as u64 <= MAX_FILE && memchr::memchr(0, content).is_none()).then_some(())
 }
 
 fn cut(line: &str) -> String {

@@ -4,14 +4,21 @@
 
 use std::fmt;
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
-use crate::isolate::{self, SetupFailure};
+use crate::cgroup::{Cgroups, Limits};
+use crate::config::SandboxConfig;
+use crate::egress::Network;
+use crate::isolate::{self, Identity, SetupFailure};
 
 /// How commands of a thread are confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tier {
     /// Own user, mount, pid, network, IPC and host-name namespaces, a read-only system, no privileges.
     Isolated,
+    /// No namespaces: Landlock and seccomp over the host's own paths.
+    Landlock,
     /// Unconfined, by `allow_host_bash`. Not a boundary.
     Host,
     /// Commands are refused.
@@ -22,6 +29,7 @@ impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Isolated => "isolated",
+            Self::Landlock => "landlock (no namespaces)",
             Self::Host => "host (unconfined)",
             Self::Refused => "refused",
         })
@@ -40,20 +48,12 @@ pub struct Namespace {
 pub struct TierReport {
     pub tier: Tier,
     pub namespaces: Vec<Namespace>,
+    /// What else is in force, one line each: `user`, `limits`, `landlock`, `seccomp`, `network`.
+    pub layers: Vec<(&'static str, String)>,
     /// What failed, if isolation is not in force.
     pub reason: Option<String>,
     /// What the operator can do about it.
     pub fix: Option<String>,
-}
-
-impl TierReport {
-    /// What applies where the operator accepts unconfined commands rather than none.
-    pub(crate) fn allow_host(mut self) -> Self {
-        if self.tier == Tier::Refused {
-            self.tier = Tier::Host;
-        }
-        self
-    }
 }
 
 impl fmt::Display for TierReport {
@@ -61,6 +61,9 @@ impl fmt::Display for TierReport {
         write!(f, "sandbox: {}", self.tier)?;
         for namespace in &self.namespaces {
             write!(f, "\n  {} namespace: {}", namespace.name, if namespace.works { "yes" } else { "no" })?;
+        }
+        for (layer, state) in &self.layers {
+            write!(f, "\n  {layer}: {state}")?;
         }
         if let Some(reason) = &self.reason {
             write!(f, "\n  reason: {reason}")?;
@@ -74,23 +77,89 @@ impl fmt::Display for TierReport {
 
 /// Sets up a sandbox, runs `true` in it and says what came of it. Takes a few milliseconds; blocks.
 pub fn probe() -> TierReport {
-    match isolate::try_out() {
-        Ok(()) => TierReport {
-            tier: Tier::Isolated,
-            namespaces: isolate::NAMESPACES.iter().map(|(name, _)| Namespace { name, works: true }).collect(),
-            reason: None,
-            fix: None,
-        },
-        Err(failure) => TierReport {
-            tier: Tier::Refused,
+    Setting::find(&SandboxConfig::default(), Path::new("/")).report
+}
+
+/// What this machine allows, found out once.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) report: TierReport,
+    pub(crate) identity: Identity,
+    pub(crate) cgroups: Arc<Cgroups>,
+    pub(crate) limits: Limits,
+    /// The version of Landlock; zero for none.
+    pub(crate) landlock: u32,
+}
+
+impl Setting {
+    /// `home` is where the threads' files are.
+    pub(crate) fn find(config: &SandboxConfig, home: &Path) -> Self {
+        let landlock = isolate::landlock_abi();
+        let (found, failure) = identity(config, home, landlock);
+        let tier = match (&failure, landlock) {
+            (None, _) => Tier::Isolated,
+            (Some(_), 1..) if isolate::try_out_bare(landlock).is_ok() => Tier::Landlock,
+            (Some(_), _) if config.allow_host_bash => Tier::Host,
+            (Some(_), _) => Tier::Refused,
+        };
+        let confined = matches!(tier, Tier::Isolated | Tier::Landlock);
+        let cgroups = if confined { Cgroups::find() } else { Cgroups::none() };
+        let limits = Limits::of(config);
+        let mut report = TierReport {
+            tier,
             namespaces: isolate::NAMESPACES
                 .iter()
-                .map(|&(name, flag)| Namespace { name, works: isolate::namespace_works(flag) })
+                .map(|&(name, flag)| Namespace {
+                    name,
+                    works: failure.is_none() || isolate::namespace_works(flag),
+                })
                 .collect(),
-            fix: Some(fix_for(&failure, |knob| fs::read_to_string(knob).ok())),
-            reason: Some(failure.to_string()),
-        },
+            layers: Vec::new(),
+            fix: failure.as_ref().map(|failure| fix_for(failure, |knob| fs::read_to_string(knob).ok())),
+            reason: failure.as_ref().map(ToString::to_string),
+        };
+        if confined {
+            report.layers = layers(tier, config, &found, landlock, &cgroups, limits);
+        }
+        Self { report, identity: found, cgroups: Arc::new(cgroups), limits, landlock }
     }
+}
+
+/// The first identity with which a command really runs, and otherwise why none does.
+fn identity(config: &SandboxConfig, home: &Path, landlock: u32) -> (Identity, Option<SetupFailure>) {
+    if rustix::process::geteuid().is_root() {
+        let other = Identity::other_than_root(config.run_as, home);
+        match isolate::try_out(&other, landlock) {
+            Ok(()) => return (other, None),
+            Err(failure) => tracing::debug!(%failure, "commands cannot be another user than root"),
+        }
+    }
+    (Identity::Own, isolate::try_out(&Identity::Own, landlock).err())
+}
+
+fn layers(
+    tier: Tier,
+    config: &SandboxConfig,
+    identity: &Identity,
+    landlock: u32,
+    cgroups: &Cgroups,
+    limits: Limits,
+) -> Vec<(&'static str, String)> {
+    let abi = match landlock {
+        0 => "no: the kernel lacks it (Linux 5.13 has the first)".to_owned(),
+        abi @ 1..6 => format!("ABI {abi} (signals and abstract sockets are not covered before 6)"),
+        abi => format!("ABI {abi}"),
+    };
+    let network = match (&config.network, tier) {
+        (Network::Hosts(_), Tier::Landlock) => "off (a list of hosts needs namespaces)".to_owned(),
+        (network, _) => network.to_string(),
+    };
+    vec![
+        ("user", identity.describe()),
+        ("limits", cgroups.describe(limits)),
+        ("landlock", abi),
+        ("network", network),
+    ]
 }
 
 /// The knob that most likely closes the door, judged by its present value.

@@ -35,10 +35,3 @@ fn a_failure_names_its_step() {
     let failure = SetupFailure::for_test("mount /proc", libc::EPERM);
     assert_eq!(failure.to_string(), "mount /proc failed: Operation not permitted (os error 1)");
 }
-
-#[test]
-fn host_is_for_where_isolation_is_missing() {
-    let report = |tier| TierReport { tier, namespaces: Vec::new(), reason: None, fix: None };
-    assert_eq!(report(Tier::Refused).allow_host().tier, Tier::Host);
-    assert_eq!(report(Tier::Isolated).allow_host().tier, Tier::Isolated);
-}

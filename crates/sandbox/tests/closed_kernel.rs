@@ -1,5 +1,6 @@
-//! A kernel that closes user namespaces: commands are refused, or unconfined if the operator said so.
+//! A kernel that closes user namespaces: Landlock confines, and without that commands are refused.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,7 +19,7 @@ const HELPER: &str = "HART_SANDBOX_TEST_CLOSED";
 /// The limit belongs to a user namespace, and a process with threads, as tests are, cannot move to another. So a test
 /// that needs it starts this binary again for itself alone, with [`HELPER`] set: both halves are one test under one
 /// name, and no helper has to pose as a test.
-async fn in_a_closed_kernel(test: &str) -> Option<PathBuf> {
+pub(crate) async fn in_a_closed_kernel(test: &str, landlock: bool) -> Option<PathBuf> {
     if let Some(home) = std::env::var_os(HELPER) {
         return Some(home.into());
     }
@@ -28,23 +29,51 @@ async fn in_a_closed_kernel(test: &str) -> Option<PathBuf> {
         return None;
     }
     let close = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
-    let output = Command::new("/usr/bin/unshare")
+    let mut command = Command::new("/usr/bin/unshare");
+    command
         .args(["-Ur", "/bin/sh", "-c", close, "sh"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--nocapture", "--exact", &format!("closed_kernel::{test}")])
-        .env(HELPER, &place.home)
-        .output()
-        .unwrap();
+        .args(["--nocapture", "--exact", test])
+        .env(HELPER, &place.home);
+    if !landlock {
+        #[expect(unsafe_code, reason = "runs between fork and exec")]
+        // SAFETY: two system calls on data made before fork.
+        unsafe {
+            command.pre_exec(without_landlock());
+        }
+    }
+    let output = command.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     // A name that no test has would run nothing, successfully.
     assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
     None
 }
 
+/// Has the kernel answer as one without Landlock does.
+fn without_landlock() -> impl FnMut() -> std::io::Result<()> + Send + Sync + 'static {
+    let filter = [
+        libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 },
+        libc::sock_filter { code: 0x35, jt: 0, jf: 2, k: libc::SYS_landlock_create_ruleset as u32 },
+        libc::sock_filter { code: 0x25, jt: 1, jf: 0, k: libc::SYS_landlock_restrict_self as u32 },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32 },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+    ];
+    move || {
+        let program = libc::sock_fprog { len: 5, filter: filter.as_ptr().cast_mut() };
+        #[expect(unsafe_code, reason = "system call")]
+        // SAFETY: the program points to five live instructions.
+        let result = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
+        };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    }
+}
+
 #[tokio::test]
 async fn commands_are_refused_with_the_knob_that_closes_them() {
-    let test = "commands_are_refused_with_the_knob_that_closes_them";
-    let Some(home) = in_a_closed_kernel(test).await else { return };
+    let test = "closed_kernel::commands_are_refused_with_the_knob_that_closes_them";
+    let Some(home) = in_a_closed_kernel(test, false).await else { return };
     let provider = LocalSandboxProvider::new(SandboxConfig::default(), home, None).unwrap();
     let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
     assert_eq!(sandbox.capabilities().tier, Tier::Refused);
@@ -61,8 +90,8 @@ async fn commands_are_refused_with_the_knob_that_closes_them() {
 
 #[tokio::test]
 async fn the_operator_may_allow_unconfined_commands() {
-    let test = "the_operator_may_allow_unconfined_commands";
-    let Some(home) = in_a_closed_kernel(test).await else { return };
+    let test = "closed_kernel::the_operator_may_allow_unconfined_commands";
+    let Some(home) = in_a_closed_kernel(test, false).await else { return };
     let config = SandboxConfig { allow_host_bash: true, ..SandboxConfig::default() };
     let provider = LocalSandboxProvider::new(config, home, None).unwrap();
     let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();

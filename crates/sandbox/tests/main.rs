@@ -11,12 +11,19 @@
     reason = "tests fail by panicking, and start processes and read the environment to do so"
 )]
 
+mod bombs;
 mod closed_kernel;
 mod confinement;
+mod conformance;
+mod egress;
 mod ending;
+mod escapes;
 mod exec;
 mod files;
 mod hostile_files;
+mod identity;
 mod provider;
+mod races;
 mod search;
+mod snapshots;
 mod support;

@@ -7,14 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hart_kernel::{AgentEvent, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{Exec, ExecOutput, Exit, OutputSink, SandboxError, Stream};
+use hart_sandbox::{
+    Background, Exec, ExecOutput, Exit, OutputSink, RESULTS, Sandbox, SandboxError, Saved, SavedOutput,
+    Stream, result_path,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Notify;
 
+use crate::background::{self, render_job};
 use crate::cut;
-use crate::lenient::Purpose;
+use crate::lenient::{Flag, Purpose};
 use crate::sandboxed::{Sandboxed, explain, failed};
 
 pub(crate) struct Bash(pub(crate) Arc<Sandboxed>);
@@ -27,6 +31,9 @@ pub(crate) struct BashArgs {
     description: Purpose,
     /// The command line, as you would type it. Several lines are fine; so are pipes, `&&` and here-documents.
     command: String,
+    /// Return at once and let the command run on: for work that takes minutes while you do something else.
+    #[serde(default)]
+    background: Flag,
 }
 
 #[async_trait]
@@ -43,18 +50,26 @@ belongs in /mnt/user-data/outputs.
 - Every call is a new shell: variables and `cd` do not carry over, files do.
 - There may be no network: work with what is installed, and tell the user when something is missing.
 - Nobody can type: a program that asks reads an empty input. Pass flags such as `-y`.
-- When the call returns, everything it started is ended, background processes too.
+- When the call returns, everything it started is ended. With background the call returns at once with an \
+id for the tool background, and the command ends with your answer at the latest. It shares files with other \
+commands, not processes or network: start a server and what talks to it in one command.
 - The result is the standard output, then a `Std Error:` block, then `Exit Code: N` if that is not 0. Of \
-long output the middle is left out: redirect it to a file and read that in parts.";
+long output the middle is left out here and all of it is in a file whose path is given.";
+    const ALIASES: &'static [&'static str] = &["execute"];
     type Args = BashArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: BashArgs) -> Result<ToolOutput, ToolError> {
         if args.command.trim().is_empty() {
             return Err(failed("the command is empty; say what to run"));
         }
-        let limits = self.0.limits;
         let sandbox = self.0.acquire(cx).await?;
-        let exec = Exec::new(args.command).timeout(limits.bash_timeout);
+        let saved = saved_output(cx, self.0.limits.bash_chars);
+        if args.background.0 {
+            return start(cx, sandbox, args.command, saved).await;
+        }
+        let timeout = self.0.limits.bash_timeout;
+        let mut exec = Exec::new(args.command).timeout(timeout);
+        exec.save = saved.clone();
         let progress = Progress::default();
         // Side by side, so that a slow listener does not keep the command from being watched.
         let (output, ()) = tokio::join!(
@@ -66,13 +81,50 @@ long output the middle is left out: redirect it to a file and read that in parts
             progress.forward(cx),
         );
         let output = output.map_err(cannot_run)?;
-        let content = render(&output, limits.bash_timeout, limits.bash_chars).into();
-        Ok(ToolOutput {
-            content,
-            artifact: Some(json!({"ended": ended(output.exit)})),
-            ..ToolOutput::default()
-        })
+        let text = render(&output, timeout);
+        let limit = self.0.limits.bash_chars;
+        let mut artifact = json!({"ended": ended(output.exit)});
+        let content = match saved {
+            Some(saved) if text.chars().count() > limit => {
+                artifact = json!({"ended": ended(output.exit), "output_file": saved.path().as_str()});
+                shorten(text, limit, &output, &saved)
+            }
+            Some(saved) => {
+                if saved.outcome() != Saved::NotNeeded {
+                    // Many bytes but few characters: all of it is shown. A file that stays is no harm.
+                    let _ = sandbox.remove(saved.path()).await;
+                }
+                text
+            }
+            None => text,
+        };
+        Ok(ToolOutput { content: content.into(), artifact: Some(artifact), ..ToolOutput::default() })
     }
+}
+
+/// What the model does not see of a command's output is for it to read in a file. Without a limit it sees all.
+fn saved_output(cx: &ToolContext<'_>, limit: usize) -> Option<Arc<SavedOutput>> {
+    let seed = format!("{}:{}", cx.run.run_id, cx.call_id);
+    let path = result_path(RESULTS, Bash::NAME, &seed, "log").ok().filter(|_| limit > 0)?;
+    // The names of the parts of a result count as well.
+    const PARTS: usize = 100;
+    Some(SavedOutput::new(path, limit.saturating_sub(PARTS)))
+}
+
+async fn start(
+    cx: &ToolContext<'_>,
+    sandbox: Arc<dyn Sandbox>,
+    command: String,
+    saved: Option<Arc<SavedOutput>>,
+) -> Result<ToolOutput, ToolError> {
+    let background = cx.run.scratch.get_or_default::<Background>();
+    let mut exec = Exec::new(command);
+    exec.save = saved;
+    let id = background.start(sandbox, exec).map_err(cannot_run)?;
+    // What fails at once is told at once.
+    let report = background.look(&id, background::FIRST_LOOK).await;
+    let report = report.ok_or_else(|| failed("the command was forgotten; start it again"))?;
+    Ok(format!("Started in the background.\n{}", render_job(&report)).into())
 }
 
 fn cannot_run(error: SandboxError) -> ToolError {
@@ -95,7 +147,7 @@ fn ended(exit: Exit) -> String {
     }
 }
 
-fn render(output: &ExecOutput, timeout: Duration, limit: usize) -> String {
+fn render(output: &ExecOutput, timeout: Duration) -> String {
     let mut blocks = Vec::new();
     let (stdout, stderr) = (output.stdout.trim_end_matches('\n'), output.stderr.trim_end_matches('\n'));
     if !stdout.is_empty() {
@@ -126,13 +178,29 @@ fn render(output: &ExecOutput, timeout: Duration, limit: usize) -> String {
     if blocks.is_empty() {
         return "(no output)".to_owned();
     }
+    blocks.join("\n")
+}
+
+/// Keeps the beginning and the end, and says where the rest is.
+fn shorten(text: String, limit: usize, output: &ExecOutput, saved: &SavedOutput) -> String {
     // What the capture left out on its own is not in the count.
     let more = if output.stdout_truncated || output.stderr_truncated { "more than " } else { "" };
-    cut::middle(blocks.join("\n"), limit, |skipped| {
-        format!(
-            "\n... [middle truncated: {more}{skipped} chars skipped; to see them, redirect the output to a \
-             file and read that in parts] ...\n"
-        )
+    let path = saved.path();
+    let rest = match saved.outcome() {
+        Saved::InFile { dropped: 0, .. } => format!(
+            "the whole output is in {path}: read it with read_file (start_line, end_line) or search it with grep"
+        ),
+        Saved::InFile { written, .. } => format!(
+            "the first {written} bytes are in {path}: read them with read_file (start_line, end_line) or search \
+             them with grep"
+        ),
+        Saved::NotNeeded => "redirect the output to a file and read that in parts".to_owned(),
+        Saved::Failed { reason } => format!(
+            "it could not be kept in a file ({reason}); redirect the output to a file and read that in parts"
+        ),
+    };
+    cut::middle(text, limit, |skipped| {
+        format!("\n... [middle truncated: {more}{skipped} chars skipped; {rest}] ...\n")
     })
 }
 

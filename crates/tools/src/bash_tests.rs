@@ -1,11 +1,16 @@
 use std::time::Duration;
 
-use hart_sandbox::{ExecOutput, Exit, SandboxError};
+use hart_sandbox::{ExecOutput, Exit, SandboxError, SavedOutput, VPath};
 
-use super::{cannot_run, render};
+use super::{cannot_run, render, shorten};
 
 fn shown(stdout: &str, stderr: &str, exit: Exit) -> String {
-    render(&output(stdout, stderr, exit), Duration::from_millis(1500), 20_000)
+    render(&output(stdout, stderr, exit), Duration::from_millis(1500))
+}
+
+fn shortened(output: &ExecOutput) -> String {
+    let saved = SavedOutput::new(VPath::parse("x.log").unwrap(), 1 << 20);
+    shorten(render(output, Duration::ZERO), 20_000, output, &saved)
 }
 
 fn output(stdout: &str, stderr: &str, exit: Exit) -> ExecOutput {
@@ -48,12 +53,11 @@ fn a_timeout_says_how_long_and_what_was_printed() {
 #[test]
 fn the_middle_of_long_output_is_left_out_and_the_exit_code_is_not() {
     let long = "a".repeat(15_000) + &"z".repeat(15_000);
-    let text = shown(&long, "", Exit::Code(1));
+    let text = shortened(&output(&long, "", Exit::Code(1)));
     assert_eq!(text.chars().count(), 20_000);
     assert!(text.starts_with("aaaa") && text.ends_with("zzzz\nExit Code: 1"));
     let (head, rest) = text.split_once("\n... [middle truncated: ").unwrap();
-    let (skipped, rest) =
-        rest.split_once(" chars skipped; to see them, redirect the output to a file").unwrap();
+    let (skipped, rest) = rest.split_once(" chars skipped; redirect the output to a file").unwrap();
     let (_, tail) = rest.split_once("] ...\n").unwrap();
     assert_eq!(
         head.len() + skipped.parse::<usize>().unwrap() + tail.len(),
@@ -66,7 +70,7 @@ fn the_middle_of_long_output_is_left_out_and_the_exit_code_is_not() {
 fn what_the_capture_left_out_is_not_hidden() {
     let mut output = output(&"x".repeat(30_000), "", Exit::Code(0));
     output.stdout_truncated = true;
-    assert!(render(&output, Duration::ZERO, 20_000).contains("[middle truncated: more than "));
+    assert!(shortened(&output).contains("[middle truncated: more than "));
 }
 
 #[test]

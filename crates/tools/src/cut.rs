@@ -32,7 +32,7 @@ pub(crate) fn first_chars(text: &str, count: usize) -> &str {
     text.char_indices().nth(count).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-fn last_chars(text: &str, count: usize) -> &str {
+pub(crate) fn last_chars(text: &str, count: usize) -> &str {
     let Some(skipped) = count.checked_sub(1) else { return "" };
     text.char_indices().nth_back(skipped).and_then(|(start, _)| text.get(start..)).unwrap_or(text)
 }

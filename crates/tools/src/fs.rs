@@ -2,6 +2,7 @@
 //!
 //! Invariant: a path is read by the sandbox (`Sandbox::path`) before anything is done with it.
 
+mod delete;
 mod glob;
 mod grep;
 mod ls;
@@ -9,6 +10,7 @@ mod read_file;
 mod str_replace;
 mod write_file;
 
+pub(crate) use delete::Delete;
 pub(crate) use glob::Glob;
 pub(crate) use grep::Grep;
 pub(crate) use ls::Ls;

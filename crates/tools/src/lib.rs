@@ -4,11 +4,14 @@
 //! goes wrong comes back as words the model can act on.
 
 mod ask_clarification;
+mod background;
 mod bash;
 mod cut;
 mod fs;
 mod lenient;
+mod output_budget;
 mod present_files;
+mod read_marks;
 mod sandboxed;
 
 use std::sync::Arc;
@@ -16,7 +19,9 @@ use std::sync::Arc;
 use hart_kernel::{Tool, Typed};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
+pub use output_budget::ToolOutputConfig;
 pub use present_files::Artifacts;
+pub use read_marks::{FileAccess, ReadMarks, changed_since, file_access, never_read};
 
 use sandboxed::Sandboxed;
 
@@ -28,12 +33,14 @@ pub fn sandbox_tools(provider: Arc<dyn SandboxProvider>, config: &SandboxConfig)
     let place = Arc::new(Sandboxed::new(provider, config));
     vec![
         Typed::shared(bash::Bash(Arc::clone(&place))),
+        Typed::shared(background::BackgroundTool(Arc::clone(&place))),
         Typed::shared(fs::Ls(Arc::clone(&place))),
         Typed::shared(fs::Glob(Arc::clone(&place))),
         Typed::shared(fs::Grep(Arc::clone(&place))),
         Typed::shared(fs::ReadFile(Arc::clone(&place))),
         Typed::shared(fs::WriteFile(Arc::clone(&place))),
         Typed::shared(fs::StrReplace(Arc::clone(&place))),
+        Typed::shared(fs::Delete(Arc::clone(&place))),
         Typed::shared(present_files::PresentFiles(place)),
     ]
 }

@@ -41,7 +41,55 @@ async fn long_output_loses_its_middle() {
     let text = place.ok("bash", json!({"description": "", "command": command})).await;
     assert_eq!(text.chars().count(), 20_000);
     assert!(text.starts_with("first\n0123456789\n") && text.ends_with("0123456789\nlast"));
-    assert!(text.contains("\n... [middle truncated: "), "{text}");
+    let (_, note) = text.split_once("\n... [middle truncated: ").unwrap();
+    let (_, path) = note.split_once(" chars skipped; the whole output is in ").unwrap();
+    let (path, how) = path.split_once(": ").unwrap();
+    assert!(
+        path.starts_with("/mnt/user-data/outputs/.tool-results/bash-") && path.ends_with(".log"),
+        "{path}"
+    );
+    assert!(how.starts_with("read it with read_file (start_line, end_line) or search it with grep] ...\n"));
+    let whole = place.get(path.strip_prefix("/mnt/user-data/").unwrap());
+    assert_eq!(whole, format!("first\n{}last\n", "0123456789\n".repeat(4000)));
+    let range = json!({"description": "", "path": path, "start_line": 4001, "end_line": 4002});
+    assert_eq!(place.ok("read_file", range).await, "0123456789\nlast\n");
+}
+
+#[tokio::test]
+async fn output_that_is_shown_whole_leaves_no_file() {
+    let Some(place) = place() else { return };
+    // More bytes than the limit has characters, but fewer characters.
+    let command = "i=0; while [ $i -lt 900 ]; do echo äöüäöüäöüäöü; i=$((i+1)); done";
+    let output = place.call("bash", json!({"description": "", "command": command})).await.unwrap();
+    assert_eq!(output.content.text().lines().count(), 900);
+    assert_eq!(output.artifact.unwrap().get("output_file"), None);
+    let results = place.host("outputs/.tool-results");
+    assert_eq!(std::fs::read_dir(results).map(Iterator::count).unwrap_or(0), 0);
+}
+
+#[tokio::test]
+async fn a_flood_is_kept_up_to_a_limit_and_says_so() {
+    let Some(place) = place() else { return };
+    let command = "head -c 80000000 /dev/zero | tr '\\0' x; echo; echo end";
+    let output = place.call("bash", json!({"description": "", "command": command})).await.unwrap();
+    let text = output.content.text();
+    assert!(
+        text.contains("chars skipped; the first 67108864 bytes are in /mnt/user-data/outputs/"),
+        "{text}"
+    );
+    assert!(text.ends_with("\nend"));
+    let path = output.artifact.unwrap()["output_file"].as_str().unwrap().to_owned();
+    let size = std::fs::metadata(place.host(path.strip_prefix("/mnt/user-data/").unwrap())).unwrap().len();
+    assert_eq!(size, 64 << 20);
+}
+
+#[tokio::test]
+async fn where_the_output_cannot_be_kept_the_model_hears_why() {
+    let Some(place) = place() else { return };
+    place.put("outputs/.tool-results", "a file where the folder should be");
+    let text = place.ok("bash", json!({"description": "", "command": "seq 9999"})).await;
+    assert!(text.contains(" chars skipped; it could not be kept in a file ("), "{text}");
+    assert!(text.contains("); redirect the output to a file and read that in parts] ...\n"), "{text}");
 }
 
 #[tokio::test]
@@ -139,7 +187,7 @@ async fn a_sandbox_that_is_not_there_is_for_the_user_to_know() {
     for tool in Closed::tools() {
         let args = json!({
             "description": "", "command": "true", "path": ".", "pattern": "x", "content": "", "old_str": "a",
-            "new_str": "b", "filepaths": ["a"],
+            "new_str": "b", "filepaths": ["a"], "action": "list",
         });
         match call(tool.as_ref(), &run, args).await {
             Err(ToolError::Failed(message)) => assert_eq!(message, Closed::MESSAGE),

@@ -211,7 +211,7 @@ async fn an_ambiguous_text_is_refused_unless_all_are_meant() {
          changed; include more of the text around the place you mean, or set replace_all to true"
     );
     assert_eq!(place.get("workspace/notes.txt"), "x\ny\nx\nz x\n");
-    assert_eq!(place.ok("str_replace", args(true)).await, "OK");
+    assert_eq!(place.ok("str_replace", args(true)).await, "OK: replaced 3 occurrences");
     assert_eq!(place.get("workspace/notes.txt"), "q\ny\nq\nz q\n");
 }
 
@@ -291,4 +291,68 @@ async fn threads_do_not_see_each_other() {
     place.run.thread_id = "thread-2".into();
     let error = place.fails("read_file", json!({"description": "", "path": NOTES})).await;
     assert!(error.starts_with("no such file or directory"), "{error}");
+}
+
+#[tokio::test]
+async fn a_range_of_a_huge_file_is_read_without_the_rest() {
+    use std::io::{Seek, SeekFrom, Write};
+    let place = Place::new();
+    place.put("workspace/huge.log", "first\nsecond\n");
+    // Sparse, so that it costs no disk: one line of 1.5 GB of nothing, then text again.
+    let mut file = std::fs::OpenOptions::new().write(true).open(place.host("workspace/huge.log")).unwrap();
+    file.seek(SeekFrom::Start(1_500_000_000)).unwrap();
+    file.write_all(b"\nthe end\n").unwrap();
+    let read = async |start: usize, end: usize| {
+        let range = json!({"path": "huge.log", "start_line": start, "end_line": end});
+        place.call("read_file", range).await
+    };
+    // The head of the file is not text all through: said as such.
+    let error = read(1, 2).await.unwrap_err().to_string();
+    assert!(error.contains("1500000009 bytes"), "{error}");
+    place.put("workspace/text.log", "0123456789abcde\n".repeat(600_000));
+    let range = json!({"path": "text.log", "start_line": 599_999, "end_line": 600_005});
+    assert_eq!(place.ok("read_file", range).await, "0123456789abcde\n".repeat(2));
+}
+
+#[tokio::test]
+async fn files_above_the_old_limit_can_be_read_in_ranges() {
+    let place = Place::new();
+    place.put("workspace/big.log", "0123456789abcde\n".repeat(7 << 20));
+    let range = json!({"path": "big.log", "start_line": 7_000_000, "end_line": 7_000_001});
+    assert_eq!(place.ok("read_file", range).await, "0123456789abcde\n".repeat(2));
+    let text = place.ok("read_file", json!({"path": "big.log"})).await;
+    assert!(
+        text.ends_with(" of 7340032; read on with start_line=3120] ..."),
+        "{}",
+        &text[text.len() - 100..]
+    );
+}
+
+#[tokio::test]
+async fn the_words_of_other_harnesses_are_understood() {
+    let place = Place::new();
+    place.ok("write_file", json!({"file_path": NOTES, "content": "1\n2\n3\n4\n"})).await;
+    assert_eq!(place.ok("read_file", json!({"file_path": NOTES, "offset": 1, "limit": 2})).await, "2\n3\n");
+    let edit = json!({"file_path": NOTES, "old_string": "\n", "new_string": ";", "replace_all": true});
+    assert_eq!(place.ok("str_replace", edit).await, "OK: replaced 4 occurrences");
+    assert_eq!(place.get("workspace/notes.txt"), "1;2;3;4;");
+    let deleted = place.ok("delete", json!({"file_path": NOTES})).await;
+    assert_eq!(deleted, format!("Deleted {NOTES}"));
+    assert!(!place.host("workspace/notes.txt").exists());
+}
+
+#[tokio::test]
+async fn deleting_takes_one_thing_and_never_a_tree() {
+    let place = Place::new();
+    place.put("workspace/dir/file", "x");
+    let fails = async |path: &str| place.fails("delete", json!({"path": path})).await;
+    assert_eq!(
+        fails("dir").await,
+        "the directory `/mnt/user-data/workspace/dir` is not empty, and nothing was deleted; delete what is in \
+         it first, or use `rm -r` in bash"
+    );
+    assert!(fails("missing").await.starts_with("no such file or directory"));
+    assert!(fails(".").await.contains("belongs to the sandbox and cannot be deleted"));
+    place.ok("delete", json!({"path": "dir/file"})).await;
+    place.ok("delete", json!({"path": "dir"})).await;
 }

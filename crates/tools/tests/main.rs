@@ -5,7 +5,11 @@
 #[cfg(test)]
 mod ask_clarification;
 #[cfg(test)]
+mod background;
+#[cfg(test)]
 mod bash;
+#[cfg(test)]
+mod canary;
 #[cfg(test)]
 mod files;
 #[cfg(test)]

@@ -24,7 +24,12 @@ impl Place {
     }
 
     pub(crate) fn with(config: SandboxConfig) -> Self {
-        let home = TempDir::new().unwrap();
+        Self::named("hart-tools", config)
+    }
+
+    /// With `name` in the path of its home.
+    pub(crate) fn named(name: &str, config: SandboxConfig) -> Self {
+        let home = tempfile::Builder::new().prefix(name).tempdir().unwrap();
         let provider =
             Arc::new(LocalSandboxProvider::new(config.clone(), home.path().to_owned(), None).unwrap());
         let tools = hart_tools::sandbox_tools(Arc::clone(&provider) as Arc<dyn SandboxProvider>, &config);

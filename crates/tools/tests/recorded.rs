@@ -7,7 +7,7 @@ use hart_kernel::{RunContext, ToolContext, ToolError};
 use hart_types::{Message, ToolCall};
 use serde_json::Value;
 
-use crate::place::{Closed, call};
+use crate::place::{Closed, Place, call};
 
 /// Recorded tools that live elsewhere. A name that is neither here nor a tool of this crate fails the test.
 const ELSEWHERE: [&str; 3] = ["write_todos", "web_search", "web_fetch"];
@@ -90,4 +90,32 @@ async fn a_recorded_question_reads_as_it_did() {
         }
     }
     assert_eq!(asked, 1);
+}
+
+/// Each conversation's calls, one after the other, in a sandbox of its own. What is missing there (skills, pages that
+/// another tool would have fetched) makes some fail; none may crash, hang, or fail without words.
+#[tokio::test]
+async fn recorded_calls_run_in_the_real_sandbox() {
+    let (mut ran, mut refused) = (0, 0);
+    for messages in conversations() {
+        let place = Place::new();
+        for recorded in calls(&messages).filter(|call| !ELSEWHERE.contains(&call.name.as_str())) {
+            if recorded.name == "ask_clarification" {
+                continue;
+            }
+            match place.call(&recorded.name, Value::Object(recorded.args.clone())).await {
+                Ok(output) => {
+                    assert!(!output.content.is_empty(), "{recorded:?} answered nothing");
+                    ran += 1;
+                }
+                Err(ToolError::Failed(message)) => {
+                    assert!(message.len() > 20 && message.contains(' '), "{recorded:?}: {message}");
+                    refused += 1;
+                }
+                Err(other) => panic!("{recorded:?}: {other}"),
+            }
+        }
+    }
+    assert_eq!(ran + refused, 56);
+    assert!(ran >= 25, "only {ran} of the calls did anything");
 }

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use crate::place::Closed;
 
 /// `(tool, its arguments in order, those it requires)`.
-const EXPECTED: [(&str, &[&str], &[&str]); 9] = [
-    ("bash", &["description", "command"], &["description", "command"]),
+const EXPECTED: [(&str, &[&str], &[&str]); 11] = [
+    ("bash", &["description", "command", "background"], &["description", "command"]),
+    ("background", &["description", "action", "id", "wait_seconds"], &["description", "action"]),
     ("ls", &["description", "path"], &["description", "path"]),
     (
         "glob",
@@ -26,6 +27,7 @@ const EXPECTED: [(&str, &[&str], &[&str]); 9] = [
         &["description", "path", "old_str", "new_str", "replace_all"],
         &["description", "path", "old_str", "new_str"],
     ),
+    ("delete", &["description", "path"], &["description", "path"]),
     ("present_files", &["filepaths"], &["filepaths"]),
     (
         "ask_clarification",
@@ -117,4 +119,19 @@ fn bounds_and_choices_are_in_the_schema() {
             "suggestion"
         ])
     );
+}
+
+#[test]
+fn names_from_elsewhere_are_understood_and_not_advertised() {
+    let tools = Closed::tools();
+    let aliases: Vec<_> = tools
+        .iter()
+        .flat_map(|tool| tool.aliases().iter().map(|alias| (*alias, &*tool.spec().name)))
+        .collect();
+    assert_eq!(aliases, [("execute", "bash"), ("edit_file", "str_replace")]);
+    let advertised =
+        serde_json::to_string(&specs().iter().map(|s| &s.input_schema).collect::<Vec<_>>()).unwrap();
+    for name in ["file_path", "old_string", "new_string", "offset", "edit_file"] {
+        assert!(!advertised.contains(name), "{name}");
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hart_kernel::{
     Command, HookError, HookResult, Middleware, RunContext, Schema, State, StateError, Tool, async_trait,
 };
-use hart_sandbox::{SandboxConfig, SandboxError, SandboxProvider, TierReport};
+use hart_sandbox::{Background, SandboxConfig, SandboxError, SandboxProvider, TierReport};
 use hart_tools::Artifacts;
 use hart_types::{SandboxId, ThreadId, UserId};
 
@@ -23,6 +23,11 @@ pub struct Sandbox {
 impl Sandbox {
     pub fn new(provider: Arc<dyn SandboxProvider>, config: SandboxConfig) -> Self {
         Self { leases: Arc::new(Leases { provider, held: Mutex::default() }), config, enabled: None }
+    }
+
+    /// Where this agent's other parts get the thread's sandbox, so that it is released once for all of them.
+    pub fn provider(&self) -> Arc<dyn SandboxProvider> {
+        Arc::clone(&self.leases) as Arc<dyn SandboxProvider>
     }
 
     /// Offers only the tools of these names.
@@ -49,6 +54,8 @@ impl Middleware for Sandbox {
     }
 
     async fn after_agent(&self, cx: &RunContext, _state: &State) -> HookResult {
+        // Nothing that this run started stays behind.
+        cx.scratch.get_or_default::<Background>().stop().await;
         let id = self.leases.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&cx.thread_id);
         if let Some(id) = id {
             self.leases.provider.release(&id).await.map_err(|error| HookError::Other(error.into()))?;

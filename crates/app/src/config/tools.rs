@@ -9,7 +9,11 @@ use super::node::{Data, Node, Path};
 use super::problem::Findings;
 
 /// The tools a configuration can choose from.
-pub const BUILT_IN: [&str; 7] = ["bash", "ls", "glob", "grep", "read_file", "write_file", "str_replace"];
+pub const BUILT_IN: [&str; 8] =
+    ["bash", "ls", "glob", "grep", "read_file", "write_file", "str_replace", "delete"];
+
+/// What comes with a tool and is of no use without it.
+const COMPANIONS: [(&str, &str); 1] = [("bash", "background")];
 
 /// Part of the agent itself, as in DeerFlow: a list of tools neither names nor removes them.
 const ALWAYS: [&str; 2] = ["present_files", "ask_clarification"];
@@ -31,7 +35,8 @@ impl ToolsConfig {
     #[must_use]
     pub fn enabled(&self) -> Option<Vec<String>> {
         self.chosen.as_ref()?;
-        Some(self.chosen().chain(ALWAYS).map(str::to_owned).collect())
+        let companions = COMPANIONS.into_iter().filter(|(tool, _)| self.allows(tool)).map(|(_, with)| with);
+        Some(self.chosen().chain(companions).chain(ALWAYS).map(str::to_owned).collect())
     }
 
     /// The tools of [`BUILT_IN`] that are on.

@@ -6,6 +6,7 @@ use std::fmt;
 
 use hart_models::config::{ENTRY_KEYS, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset};
 use hart_sandbox::{SandboxConfig, SandboxError};
+use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
 use super::nearest::nearest;
@@ -98,6 +99,34 @@ pub(super) fn sandbox(tree: &Node, findings: &mut Findings) -> SandboxConfig {
         findings.warn(place, format!("sandbox.mounts: {host} does not exist, so {shown} will not either"));
     }
     config
+}
+
+pub(super) fn tool_output(tree: &Node, findings: &mut Findings) -> ToolOutputConfig {
+    let Some(section) = tree.get("tool_output").filter(|_| !findings.broken.contains("tool_output")) else {
+        return ToolOutputConfig::default();
+    };
+    let help = "see `hart config explain tool_output`";
+    match serde_json::from_value::<ToolOutputConfig>(section.to_json()) {
+        Ok(config) => {
+            if let Err(what) = config.validate() {
+                let mark = section.get("storage_subdir").unwrap_or(section).mark.clone();
+                findings.problem(&mark, format!("tool_output: {what}"), help);
+            }
+            config
+        }
+        Err(error) => {
+            findings.problem(&section.mark, format!("tool_output: {error}"), help);
+            ToolOutputConfig::default()
+        }
+    }
+}
+
+/// A switch below a section, as its types were checked before.
+pub(super) fn switch(tree: &Node, section: &str, key: &str, default: bool) -> bool {
+    match tree.get(section).and_then(|section| section.get(key)).map(|node| &node.data) {
+        Some(Data::Scalar(Value::Bool(value))) => *value,
+        _ => default,
+    }
 }
 
 /// Notes in the tree which variable a key came from, where the provider's own variable supplied it.

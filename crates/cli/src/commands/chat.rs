@@ -212,7 +212,7 @@ impl Chat<'_> {
         let tier = self.session.app.sandbox_tier().tier;
         let (tone, hint) = match tier {
             Tier::Isolated => (Tone::Dim, ""),
-            Tier::Host | Tier::Refused => (Tone::Warn, "; `hart doctor` says why"),
+            Tier::Landlock | Tier::Host | Tier::Refused => (Tone::Warn, "; `hart doctor` says why"),
         };
         terminal.note(&terminal.err.paint(tone, format!("commands: {tier}{hint}")));
         if self.model.is_demo() {

@@ -25,7 +25,7 @@ const MAX_LISTED: usize = 5_000;
 const MAX_LINKS: usize = 40;
 
 /// FIFOs and devices must not block or be taken as a terminal, so every file is opened this way.
-const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
+pub(super) const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
 pub(crate) fn read(roots: &Roots, path: &VPath) -> Result<Vec<u8>> {
     let (root, relative) = roots.open(path)?;
@@ -55,7 +55,9 @@ pub(crate) fn append(roots: &Roots, path: &VPath, content: &[u8]) -> Result<()> 
     open_parent(&root, relative, path)?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | CAREFUL;
     let fd = root.beneath(relative, flags, Mode::from(0o644)).map_err(|errno| explain(path, errno))?;
-    regular_file(&fd, path)?;
+    if regular_file(&fd, path)?.1 == 0 {
+        root.adopt(&fd);
+    }
     File::from(fd).write_all(content).map_err(|source| SandboxError::io(path, source))
 }
 
@@ -67,6 +69,7 @@ pub(crate) fn create_or_replace(roots: &Roots, path: &VPath, content: &[u8], rep
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(&target.parent, temporary.as_str(), flags, Mode::from(0o644))
         .map_err(|errno| explain(path, errno))?;
+    root.adopt(&fd);
     let written = (|| {
         if let Some(mode) = target.mode {
             fchmod(&fd, mode).map_err(|errno| explain(path, errno))?;
@@ -205,7 +208,7 @@ fn final_target(root: &OpenRoot, relative: &str, path: &VPath, replace: bool) ->
 }
 
 /// Opens the directory of `relative`, making what is missing on the way.
-fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Result<OwnedFd> {
+pub(super) fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Result<OwnedFd> {
     let directory = OFlags::PATH | OFlags::DIRECTORY;
     let open = |relative: &str| root.beneath(relative, directory, Mode::empty());
     let wanted = split(relative).0;
@@ -223,7 +226,8 @@ fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Result<OwnedFd>
         // Each step starts from the root again: a link on the way may point upwards and still be inside.
         parent = match open(&made) {
             Err(Errno::NOENT) => match mkdirat(&parent, name, Mode::from(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => open(&made),
+                Ok(()) => open(&made).inspect(|dir| root.adopt(dir)),
+                Err(Errno::EXIST) => open(&made),
                 Err(errno) => Err(errno),
             },
             other => other,
@@ -237,7 +241,7 @@ fn split(relative: &str) -> (&str, &str) {
     relative.rsplit_once('/').unwrap_or(("", relative))
 }
 
-fn regular_file(fd: &OwnedFd, path: &VPath) -> Result<(Mode, u64)> {
+pub(super) fn regular_file(fd: &OwnedFd, path: &VPath) -> Result<(Mode, u64)> {
     let found = fstat(fd).map_err(|errno| explain(path, errno))?;
     match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => Ok((Mode::from_raw_mode(found.st_mode), found.st_size.unsigned_abs())),

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fstat, openat, openat2};
 use rustix::io::Errno;
 
 use crate::error::{Result, SandboxError};
@@ -88,6 +88,20 @@ impl OpenRoot {
         mode: Mode,
     ) -> Result<OwnedFd, Errno> {
         self.resolve(relative.as_ref(), flags, mode, ResolveFlags::empty())
+    }
+
+    /// Gives something hart just made to the owner of the root, where that is not hart's own user: commands may be it.
+    pub(crate) fn adopt(&self, made: impl AsFd) {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        if let Ok(found) = fstat(&self.0)
+            && found.st_uid != 0
+        {
+            let (uid, gid) = (Uid::from_raw(found.st_uid), Gid::from_raw(found.st_gid));
+            // A file system without owners has nothing to give.
+            let _ = chownat(made, c"", Some(uid), Some(gid), AtFlags::EMPTY_PATH);
+        }
     }
 
     /// Like [`Self::beneath`], but a link anywhere on the way is an error.

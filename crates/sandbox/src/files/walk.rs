@@ -46,9 +46,9 @@ const NOISE: [&str; 30] = [
     ".terraform",
 ];
 /// A thread can make more files than anyone wants to wait for.
-const MAX_VISITED: usize = 200_000;
+pub(super) const MAX_VISITED: usize = 200_000;
 
-const GONE: [Errno; 3] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
+pub(super) const GONE: [Errno; 3] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
 
 pub(crate) fn is_noise(name: &str) -> bool {
     NOISE.contains(&name) || (name.starts_with(".hart-") && name.ends_with(".tmp"))

@@ -6,11 +6,11 @@ use std::ffi::CStr;
 use std::os::fd::RawFd;
 
 use libc::{
-    CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS,
-    EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC,
+    CLONE_NEWNET, CLONE_NEWUSER, EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC,
 };
 
-use super::plan::{Access, OLD_ROOT, Plan, Step};
+use super::landlock::{Handled, Ruleset};
+use super::plan::{Access, Granted, OLD_ROOT, Plan, Step};
 use super::report::{Message, Stage};
 use super::sys::{self, Errno, Waited};
 
@@ -19,74 +19,97 @@ use super::sys::{self, Errno, Waited};
 pub(super) struct Ends {
     pub(super) report: RawFd,
     pub(super) lifeline: RawFd,
+    /// For descriptors that hart is to have.
+    pub(super) descriptors: RawFd,
 }
 
-struct Failure {
-    stage: Stage,
-    index: u32,
-    errno: Errno,
+/// What a descriptor sent to hart is.
+pub(super) const SECCOMP_REPORTS: u8 = b'S';
+pub(super) const PROXY_LISTENER: u8 = b'P';
+
+pub(super) struct Failure {
+    pub(super) stage: Stage,
+    pub(super) index: u32,
+    pub(super) errno: Errno,
 }
 
 const SET_UP_FAILED: i32 = 126;
-const HARD_LIMITS: [(sys::Resource, u64); 4] = [
-    (libc::RLIMIT_CORE, 0),
-    (libc::RLIMIT_NOFILE, 16_384),
-    (libc::RLIMIT_FSIZE, 8 << 30),
-    // Counted per user namespace, so per command. The kernel exempts its own root, see `Plan::uid_map`.
-    (libc::RLIMIT_NPROC, 1_024),
-];
 
 /// Called in the forked child. Returns in the process that is to become the command; the others never leave.
 pub(super) fn enter(plan: &Plan, ends: Ends) {
-    match outside(plan) {
-        Ok(Side::Parent(pid)) => wait_outside(pid),
-        Ok(Side::Child) => {}
+    let gate = match outside(plan) {
+        Ok((Side::Parent(pid), gate)) => {
+            if let Some(gate) = gate {
+                sys::write_all(gate.write, &[admit(plan, pid)]);
+            }
+            wait_outside(pid)
+        }
+        Ok((Side::Child, gate)) => gate,
         Err(failure) => fail(ends, &failure),
-    }
-    match inside(plan).and_then(|()| start_command()) {
-        Ok((Side::Parent(pid), signals)) => watch(ends, pid, signals),
+    };
+    match inside(plan, ends).and_then(|()| pass(gate)).and_then(|()| start_command()) {
+        Ok((Side::Parent(pid), signals)) => watch(ends, pid, signals, || {}),
         Ok((Side::Child, _)) => sys::leave_only_standard_streams(),
         Err(failure) => fail(ends, &failure),
     }
 }
 
-enum Side {
+/// Puts pid 1 into its control groups, from outside and while it builds the root: the kernel takes its time for that.
+/// Zero, or the error number.
+fn admit(plan: &Plan, pid: i32) -> u8 {
+    let joined = plan.cgroups.iter().try_for_each(|door| sys::put_into(*door, pid));
+    joined.map_or_else(|errno| u8::try_from(errno).unwrap_or(u8::MAX), |()| 0)
+}
+
+/// Nothing of the command's runs before it is in its groups.
+fn pass(gate: Option<sys::Pipe>) -> Result<(), Failure> {
+    match gate.map(|gate| sys::read_byte(gate.read)) {
+        None | Some(Ok(0)) => Ok(()),
+        Some(Ok(errno)) => Err(Failure { stage: Stage::Cgroup, index: 0, errno: errno.into() }),
+        Some(Err(errno)) => Err(Failure { stage: Stage::Cgroup, index: 0, errno }),
+    }
+}
+
+pub(super) enum Side {
     Parent(i32),
     Child,
 }
 
 /// Still on the host: takes the namespaces and forks into the pid namespace.
-fn outside(plan: &Plan) -> Result<Side, Failure> {
+fn outside(plan: &Plan) -> Result<(Side, Option<sys::Pipe>), Failure> {
     // Handlers of hart would run in processes that never exec.
     sys::reset_signal_handlers();
     sys::new_session();
     // If memory runs out, a command goes before hart does. Best effort.
     let _ = sys::write_file(c"/proc/self/oom_score_adj", b"800");
-    let namespaces = CLONE_NEWUSER
-        | CLONE_NEWNS
-        | CLONE_NEWPID
-        | CLONE_NEWNET
-        | CLONE_NEWIPC
-        | CLONE_NEWUTS
-        | CLONE_NEWCGROUP;
-    at(Stage::Unshare, sys::unshare(namespaces))?;
-    at(Stage::MapIds, sys::write_file(c"/proc/self/setgroups", b"deny"))?;
-    at(Stage::MapIds, sys::write_file(c"/proc/self/uid_map", &plan.uid_map))?;
-    at(Stage::MapIds, sys::write_file(c"/proc/self/gid_map", &plan.gid_map))?;
+    at(Stage::Unshare, sys::unshare(plan.namespaces))?;
+    if plan.namespaces & CLONE_NEWUSER != 0 {
+        at(Stage::MapIds, sys::write_file(c"/proc/self/setgroups", b"deny"))?;
+        at(Stage::MapIds, sys::write_file(c"/proc/self/uid_map", &plan.uid_map))?;
+        at(Stage::MapIds, sys::write_file(c"/proc/self/gid_map", &plan.gid_map))?;
+    }
     // This process and pid 1 never exec: they hold a copy of hart's memory, which no command may look into.
     at(Stage::MapIds, sys::forbid_inspection())?;
-    at(Stage::Fork, sys::fork()).map(side)
+    let gate = if plan.cgroups.is_empty() { None } else { Some(at(Stage::Cgroup, sys::pipe())?) };
+    at(Stage::Fork, sys::fork()).map(|pid| (side(pid), gate))
 }
 
-fn side(pid: i32) -> Side {
+pub(super) fn side(pid: i32) -> Side {
     if pid == 0 { Side::Child } else { Side::Parent(pid) }
 }
 
 /// Pid 1 of the sandbox: builds the root and gives up every privilege.
-fn inside(plan: &Plan) -> Result<(), Failure> {
+fn inside(plan: &Plan, ends: Ends) -> Result<(), Failure> {
     at(Stage::DieWithParent, sys::die_with_parent())?;
     at(Stage::HostName, sys::set_host_name(b"sandbox"))?;
-    at(Stage::Loopback, sys::bring_up_loopback())?;
+    if plan.namespaces & CLONE_NEWNET != 0 {
+        at(Stage::Loopback, sys::bring_up_loopback())?;
+    }
+    if let Some(port) = plan.proxy_port {
+        let listener = at(Stage::Proxy, sys::listen_on_loopback(port))?;
+        at(Stage::Proxy, sys::send_descriptor(ends.descriptors, PROXY_LISTENER, listener))?;
+        sys::close(listener);
+    }
     at(Stage::PrivateMounts, sys::mount(None, c"/", None, MS_REC | MS_PRIVATE, None))?;
     let root = sys::mount(
         Some(c"tmpfs"),
@@ -100,7 +123,7 @@ fn inside(plan: &Plan) -> Result<(), Failure> {
     at(Stage::PivotRoot, sys::pivot_root(&plan.staging, &plan.old_root_on_staging))?;
     at(Stage::PivotRoot, sys::change_directory(c"/"))?;
     for (step, index) in plan.steps.iter().zip(0..) {
-        build(step).map_err(|errno| Failure { stage: Stage::Build, index, errno })?;
+        build(step, plan.mapping).map_err(|errno| Failure { stage: Stage::Build, index, errno })?;
     }
     let old_root = const {
         assert!(matches!(OLD_ROOT.as_bytes(), b".host"));
@@ -110,30 +133,82 @@ fn inside(plan: &Plan) -> Result<(), Failure> {
     at(Stage::DetachOldRoot, sys::remove_directory(old_root))?;
     at(Stage::SealRoot, sys::restrict_mount(c"/", sys::READ_ONLY, false))?;
     at(Stage::WorkingDirectory, sys::change_directory(&plan.cwd))?;
-    for (resource, limit) in HARD_LIMITS {
-        at(Stage::Limits, sys::lower_limit(resource, limit))?;
+    give_up_privileges(&plan.limits, plan.become_user)?;
+    if let Some((handled, grants)) = &plan.landlock {
+        at(Stage::Landlock, restrict_files(*handled, grants))?;
     }
-    at(Stage::DropPrivileges, sys::drop_capabilities())?;
-    at(Stage::DropPrivileges, sys::forbid_new_privileges())?;
-    if !plan.filter.is_empty() {
-        at(Stage::Filter, sys::install_filter(&plan.filter))?;
+    install_filter(&plan.filter, &plan.reporting_filter, ends)
+}
+
+pub(super) fn join_cgroups(doors: &[RawFd]) -> Result<(), Failure> {
+    for (door, index) in doors.iter().zip(0..) {
+        sys::join(*door).map_err(|errno| Failure { stage: Stage::Cgroup, index, errno })?;
     }
     Ok(())
 }
 
-fn build(step: &Step) -> Result<(), Errno> {
+pub(super) fn give_up_privileges(limits: &[(sys::Resource, u64)], user: Option<u32>) -> Result<(), Failure> {
+    for (resource, limit) in limits {
+        at(Stage::Limits, sys::lower_limit(*resource, *limit))?;
+    }
+    match sys::empty_bounding_set() {
+        // Who may not change the set has nothing that could leave it.
+        Ok(()) | Err(EPERM) => {}
+        Err(errno) => return Err(Failure { stage: Stage::DropPrivileges, index: 0, errno }),
+    }
+    if let Some(id) = user {
+        sys::give_to(1, id);
+        sys::give_to(2, id);
+        at(Stage::BecomeUser, sys::become_user(id))?;
+        // Changing the user made the kernel forget it.
+        at(Stage::DieWithParent, sys::die_with_parent())?;
+    }
+    at(Stage::DropPrivileges, sys::drop_capabilities())?;
+    at(Stage::DropPrivileges, sys::forbid_new_privileges())
+}
+
+fn restrict_files(handled: Handled, grants: &[Granted]) -> Result<(), Errno> {
+    let ruleset = Ruleset::new(handled)?;
+    for (path, grant, directory) in grants {
+        let fd = sys::open_path(path)?;
+        ruleset.allow(fd, *grant, *directory)?;
+        sys::close(fd);
+    }
+    ruleset.enforce()
+}
+
+/// With reports to hart if possible: inside another sandbox that has them, one cannot have them again.
+pub(super) fn install_filter(
+    plain: &[libc::sock_filter],
+    reporting: &[libc::sock_filter],
+    ends: Ends,
+) -> Result<(), Failure> {
+    if plain.is_empty() {
+        return Ok(());
+    }
+    match sys::install_reporting_filter(reporting) {
+        Ok(reports) => {
+            at(Stage::Filter, sys::send_descriptor(ends.descriptors, SECCOMP_REPORTS, reports))?;
+            sys::close(reports);
+            Ok(())
+        }
+        Err(_) => at(Stage::Filter, sys::install_filter(plain)),
+    }
+}
+
+fn build(step: &Step, mapping: Option<RawFd>) -> Result<(), Errno> {
     match step {
         Step::Directory(path) => sys::make_directory(path),
         Step::File { path, content } => sys::create_file(path, content),
         Step::Link { path, target } => sys::make_link(target, path),
-        Step::Bind { source, path, access } => {
-            sys::bind(source, path)?;
-            let restrictions = match access {
-                Access::Read => sys::READ_ONLY | sys::NO_SUID | sys::NO_DEVICES,
-                Access::Write => sys::NO_SUID | sys::NO_DEVICES,
-                Access::Device => sys::NO_SUID,
-            };
-            sys::restrict_mount(path, restrictions, true)
+        Step::Bind { source, path, access } => bind(source, path, *access),
+        Step::BindMapped { source, path, access } => {
+            let mapped =
+                mapping.map(|mapping| sys::bind_mapped(source, path, restrictions(*access), mapping));
+            match mapped {
+                Some(Ok(())) => Ok(()),
+                _ => bind(source, path, *access),
+            }
         }
         Step::Tmpfs { path, options } => {
             sys::mount(Some(c"tmpfs"), path, Some(c"tmpfs"), MS_NOSUID | MS_NODEV, Some(options))
@@ -147,6 +222,19 @@ fn build(step: &Step) -> Result<(), Errno> {
     }
 }
 
+fn bind(source: &CStr, path: &CStr, access: Access) -> Result<(), Errno> {
+    sys::bind(source, path)?;
+    sys::restrict_mount(path, restrictions(access), true)
+}
+
+fn restrictions(access: Access) -> u64 {
+    match access {
+        Access::Read => sys::READ_ONLY | sys::NO_SUID | sys::NO_DEVICES,
+        Access::Write => sys::NO_SUID | sys::NO_DEVICES,
+        Access::Device => sys::NO_SUID,
+    }
+}
+
 fn mount_terminals(path: &CStr) -> Result<(), Errno> {
     let options = Some(c"newinstance,ptmxmode=0666,mode=620");
     match sys::mount(Some(c"devpts"), path, Some(c"devpts"), MS_NOSUID | MS_NOEXEC, options) {
@@ -157,7 +245,7 @@ fn mount_terminals(path: &CStr) -> Result<(), Errno> {
 }
 
 /// Forks the command off. Its parent, pid 1, stays to bury whatever the command leaves behind.
-fn start_command() -> Result<(Side, RawFd), Failure> {
+pub(super) fn start_command() -> Result<(Side, RawFd), Failure> {
     let signals = at(Stage::Supervise, sys::child_signals())?;
     let side = at(Stage::Fork, sys::fork()).map(side)?;
     if matches!(side, Side::Child) {
@@ -176,11 +264,12 @@ fn wait_outside(pid: i32) -> ! {
     })
 }
 
-/// As pid 1: ends when the command does or when hart is gone, and the kernel ends all others with it.
-fn watch(ends: Ends, command: i32, signals: RawFd) -> ! {
+/// Ends when the command does or when hart is gone. As pid 1, the kernel ends all others with it; elsewhere `bury` does.
+pub(super) fn watch(ends: Ends, command: i32, signals: RawFd, bury: impl Fn()) -> ! {
     sys::close_all_except([ends.report, ends.lifeline, signals]);
     loop {
         if sys::hung_up_or_signalled(ends.lifeline, signals) {
+            bury();
             sys::exit(128 + libc::SIGKILL);
         }
         loop {
@@ -190,17 +279,18 @@ fn watch(ends: Ends, command: i32, signals: RawFd) -> ! {
                 Waited::Exited { .. } | Waited::Signalled { .. } => continue,
                 Waited::Nothing => break,
             };
+            bury();
             send(ends, Message { stage: stage as u32, index: 0, value });
             sys::exit(0);
         }
     }
 }
 
-fn at<T>(stage: Stage, result: Result<T, Errno>) -> Result<T, Failure> {
+pub(super) fn at<T>(stage: Stage, result: Result<T, Errno>) -> Result<T, Failure> {
     result.map_err(|errno| Failure { stage, index: 0, errno })
 }
 
-fn fail(ends: Ends, failure: &Failure) -> ! {
+pub(super) fn fail(ends: Ends, failure: &Failure) -> ! {
     send(ends, Message { stage: failure.stage as u32, index: failure.index, value: failure.errno });
     sys::exit(SET_UP_FAILED)
 }

@@ -6,10 +6,15 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::fd::RawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use super::filter::{self, Filter};
+use super::filter::{self, Filter, Options};
+use super::identity::Identity;
+use super::landlock::{Grant, Handled};
+use super::sys::Resource;
+use crate::egress::{Network, PROXY_PORT};
 use crate::files::Roots;
 use crate::path::WORKSPACE;
 
@@ -68,16 +73,35 @@ const ETC: [&str; 38] = [
 ];
 /// Directories with a version in their name.
 const ETC_PREFIXES: [&str; 5] = ["python", "java", "ImageMagick", "libreoffice", "texmf"];
-const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// One thing to do in the new root. Paths are absolute there; `source` is seen through the old root.
 #[derive(Debug)]
 pub(super) enum Step {
     Directory(CString),
-    File { path: CString, content: Vec<u8> },
-    Link { path: CString, target: CString },
-    Bind { source: CString, path: CString, access: Access },
-    Tmpfs { path: CString, options: CString },
+    File {
+        path: CString,
+        content: Vec<u8>,
+    },
+    Link {
+        path: CString,
+        target: CString,
+    },
+    Bind {
+        source: CString,
+        path: CString,
+        access: Access,
+    },
+    /// A bind whose owners are translated; plain where the file system cannot do that.
+    BindMapped {
+        source: CString,
+        path: CString,
+        access: Access,
+    },
+    Tmpfs {
+        path: CString,
+        options: CString,
+    },
     Proc(CString),
     Terminals(CString),
 }
@@ -89,11 +113,41 @@ pub(super) enum Access {
     Device,
 }
 
+/// What Landlock leaves: a path in the new root, what may be done below it, whether it is a directory.
+pub(super) type Granted = (CString, Grant, bool);
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order<'a> {
+    pub(crate) roots: &'a Roots,
+    /// Never visible, even if it lies in something that is shown.
+    pub(crate) hidden: &'a Path,
+    pub(crate) cwd: &'a str,
+    pub(crate) identity: &'a Identity,
+    pub(crate) network: &'a Network,
+    pub(crate) pids_limit: u32,
+    pub(crate) landlock: u32,
+}
+
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) shell: &'static str,
+    /// For `unshare`.
+    pub(super) namespaces: i32,
+    /// Of the user namespace, where there is one.
     pub(super) uid_map: Vec<u8>,
     pub(super) gid_map: Vec<u8>,
+    /// The user to become once everything is built.
+    pub(super) become_user: Option<u32>,
+    /// For `Step::BindMapped`.
+    pub(super) mapping: Option<RawFd>,
+    /// Where joining a control group is written to.
+    pub(super) cgroups: Vec<RawFd>,
+    pub(super) limits: Vec<(Resource, u64)>,
+    /// What Landlock takes away and what it leaves; `None` where the kernel has none.
+    pub(super) landlock: Option<(Handled, Vec<Granted>)>,
+    /// Whether hart runs a proxy for this command.
+    pub(super) proxy_port: Option<u16>,
     /// An existing directory of the host to mount the new root on, for the moment before it becomes `/`.
     pub(super) staging: CString,
     /// The place in it where the old root goes.
@@ -101,34 +155,77 @@ pub(crate) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) cwd: CString,
     pub(super) filter: Filter,
+    /// The same, with reports to hart.
+    pub(super) reporting_filter: Filter,
     labels: Vec<String>,
 }
 
+/// Of one process; sizes in bytes. No limit of address space: programs reserve far more than they use.
+pub(super) const LIMITS: [(Resource, u64); 3] =
+    [(libc::RLIMIT_CORE, 0), (libc::RLIMIT_NOFILE, 16_384), (libc::RLIMIT_FSIZE, 8 << 30)];
+/// For a user shared by many commands, where the count is over all of them.
+const MANY_PROCESSES: u64 = 16_384;
+
 impl Plan {
-    /// `hidden` is never visible, even if it lies in something that is shown.
-    pub(crate) fn new(roots: &Roots, hidden: &Path, cwd: &str) -> io::Result<Self> {
+    pub(crate) fn new(order: Order<'_>) -> io::Result<Self> {
+        let Order { roots, hidden, cwd, identity, network, pids_limit, landlock } = order;
         let staging = ["/tmp", "/mnt", "/var", "/run"].into_iter().find(|dir| Path::new(dir).is_dir());
         let staging =
             staging.ok_or_else(|| io::Error::other("none of /tmp, /mnt, /var, /run is a directory"))?;
-        let mut builder = Builder { hidden: fs::canonicalize(hidden).ok(), ..Builder::default() };
+        let become_user = match identity {
+            Identity::Own => None,
+            Identity::Dropped { id, .. } => Some(*id),
+        };
+        let mut builder = Builder {
+            hidden: fs::canonicalize(hidden).ok(),
+            id: become_user.unwrap_or(INNER_ID),
+            mapped: identity.mapping().is_some(),
+            ..Builder::default()
+        };
         builder.system()?;
         builder.etc()?;
+        if *network == Network::Allow {
+            builder.show(Path::new("/etc/resolv.conf"), "/etc/resolv.conf", Access::Read)?;
+        }
         builder.devices_and_scratch()?;
         builder.thread(roots)?;
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        // Counted per user and user namespace: with a user namespace of its own, per command.
+        let processes = match (become_user, pids_limit) {
+            (Some(_), _) => MANY_PROCESSES,
+            (None, 0) => u64::MAX,
+            (None, limit) => limit.into(),
+        };
+        let mut limits = LIMITS.to_vec();
+        limits.push((libc::RLIMIT_NPROC, processes));
+        let options = Options { report: false, bare: false, internet: true };
         Ok(Self {
-            shell: if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" },
-            // One id is all a user without privileges may map. When hart runs as root, this is kernel uid 0 without
-            // its capabilities: it still owns root's files, so only harmless ones are shown and /proc is read-only.
+            namespaces: namespaces(become_user.is_none(), *network != Network::Allow),
+            become_user,
+            mapping: identity.mapping(),
+            cgroups: Vec::new(),
+            limits,
+            landlock: (landlock > 0).then_some((Handled::by(landlock, false), builder.grants)),
+            proxy_port: matches!(network, Network::Hosts(_)).then_some(PROXY_PORT),
+            shell: shell(),
+            // One id is all a user without privileges may map. Should hart be root and unable to use another user, this
+            // is kernel uid 0 without its capabilities: it still owns root's files, so only harmless ones are shown
+            // and /proc is read-only.
             uid_map: format!("{INNER_ID} {uid} 1\n").into_bytes(),
             gid_map: format!("{INNER_ID} {gid} 1\n").into_bytes(),
             staging: c_string(staging)?,
             old_root_on_staging: c_string(&format!("{staging}/{OLD_ROOT}"))?,
             steps: builder.steps,
             cwd: c_string(cwd)?,
-            filter: filter::build(),
+            filter: filter::build(options),
+            reporting_filter: filter::build(Options { report: true, ..options }),
             labels: builder.labels,
         })
+    }
+
+    /// Joins these control groups. The descriptors must stay open until the command has started.
+    pub(crate) fn join(&mut self, doors: Vec<RawFd>) {
+        self.cgroups = doors;
     }
 
     /// What to call each step when it fails.
@@ -137,8 +234,41 @@ impl Plan {
     }
 }
 
+pub(super) fn shell() -> &'static str {
+    if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" }
+}
+
+/// What of the system is shown, as the host has it.
+pub(super) fn system_paths() -> Vec<PathBuf> {
+    let system = SYSTEM.iter().chain(&SYSTEM_DIRS).map(PathBuf::from);
+    let etc = ETC.iter().map(|name| Path::new("/etc").join(name));
+    system.chain(etc).chain(versioned_etc()).chain(["/etc/passwd".into(), "/etc/group".into()]).collect()
+}
+
+fn versioned_etc() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/etc").into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        ETC_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    })
+}
+
+fn namespaces(user: bool, network: bool) -> i32 {
+    let always = libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP;
+    always | if user { libc::CLONE_NEWUSER } else { 0 } | if network { libc::CLONE_NEWNET } else { 0 }
+}
+
 #[derive(Default)]
 struct Builder {
+    /// The user id inside.
+    id: u32,
+    /// Whether the thread's directories get their owners translated.
+    mapped: bool,
+    grants: Vec<Granted>,
     steps: Vec<Step>,
     labels: Vec<String>,
     made: BTreeSet<PathBuf>,
@@ -163,14 +293,12 @@ impl Builder {
         for name in ETC {
             self.show(&Path::new("/etc").join(name), &format!("/etc/{name}"), Access::Read)?;
         }
-        for entry in fs::read_dir("/etc").into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            if ETC_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
-                self.show(&entry.path(), &format!("/etc/{name}"), Access::Read)?;
+        for path in versioned_etc() {
+            if let Some(shown_at) = path.to_str() {
+                self.show(&path, shown_at, Access::Read)?;
             }
         }
-        let id = INNER_ID;
+        let id = self.id;
         self.file(
             "/etc/passwd",
             format!(
@@ -196,6 +324,11 @@ impl Builder {
         self.push(Step::Terminals(c"/dev/pts".to_owned()), "mount /dev/pts".to_owned());
         self.tmpfs("/dev/shm", "size=256m,nr_inodes=10k,mode=1777")?;
         self.tmpfs("/tmp", "size=1g,nr_inodes=200k,mode=1777")?;
+        for (path, grant) in
+            [("/", Grant::Read), ("/dev", Grant::Device), ("/dev/shm", Grant::Write), ("/tmp", Grant::Write)]
+        {
+            self.grants.push((c_string(path)?, grant, true));
+        }
         self.directory(Path::new("/run"))?;
         self.directory(Path::new("/var"))?;
         self.link("/var/tmp", b"/tmp")?;
@@ -207,7 +340,22 @@ impl Builder {
     fn thread(&mut self, roots: &Roots) -> io::Result<()> {
         for root in &roots.0 {
             let access = if root.writable { Access::Write } else { Access::Read };
+            let from = self.steps.len();
             self.show(root.host.as_path(), root.shown_at.as_str(), access)?;
+            let shown = self.steps.get_mut(from..).unwrap_or_default();
+            let Some(step) = shown.iter_mut().find(|step| matches!(step, Step::Bind { .. })) else {
+                continue;
+            };
+            if root.writable {
+                let directory = fs::metadata(root.host.as_path()).is_ok_and(|found| found.is_dir());
+                self.grants.push((c_string(root.shown_at.as_str())?, Grant::Write, directory));
+            }
+            if let Step::Bind { source, path, access } = step
+                && self.mapped
+            {
+                let (source, path) = (std::mem::take(source), std::mem::take(path));
+                *step = Step::BindMapped { source, path, access: *access };
+            }
         }
         Ok(())
     }

@@ -13,6 +13,10 @@ use crate::exec::Exit;
 pub(super) enum Stage {
     Unshare = 1,
     MapIds,
+    Cgroup,
+    Proxy,
+    BecomeUser,
+    Landlock,
     Fork,
     DieWithParent,
     HostName,
@@ -33,9 +37,13 @@ pub(super) enum Stage {
     Signalled,
 }
 
-const STAGES: [(Stage, &str); 17] = [
+const STAGES: [(Stage, &str); 21] = [
     (Stage::Unshare, "unshare(user, mount, pid, network, ipc, uts namespaces)"),
     (Stage::MapIds, "write /proc/self/uid_map"),
+    (Stage::Cgroup, "join the control group"),
+    (Stage::Proxy, "listen for the proxy"),
+    (Stage::BecomeUser, "become the user of commands"),
+    (Stage::Landlock, "restrict by Landlock"),
     (Stage::Fork, "fork into the pid namespace"),
     (Stage::DieWithParent, "prctl(PR_SET_PDEATHSIG)"),
     (Stage::HostName, "sethostname"),

@@ -2,22 +2,23 @@
 //!
 //! Invariant: every function only makes system calls on what it is given; none allocates or takes a lock.
 
+mod confine;
+mod mounts;
+
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::ptr;
 
-use libc::{c_char, c_int, c_long, c_ulong, c_void, pid_t, sock_filter};
+use libc::{c_int, c_long, c_ulong, pid_t};
+
+pub(super) use confine::*;
+pub(super) use mounts::*;
 
 pub(super) type Errno = i32;
 #[cfg(target_env = "gnu")]
 pub(super) type Resource = libc::__rlimit_resource_t;
 #[cfg(not(target_env = "gnu"))]
 pub(super) type Resource = c_int;
-
-/// `MOUNT_ATTR_*` of `mount_setattr(2)`.
-pub(super) const READ_ONLY: u64 = 0x1;
-pub(super) const NO_SUID: u64 = 0x2;
-pub(super) const NO_DEVICES: u64 = 0x4;
 
 pub(super) enum Waited {
     Exited { pid: pid_t, code: i32 },
@@ -86,59 +87,55 @@ fn write_once(fd: RawFd, content: &[u8]) -> Result<(), Errno> {
     check(written as c_long)
 }
 
+/// Moves the calling process into the control group whose `cgroup.procs` this is.
+pub(super) fn join(procs: RawFd) -> Result<(), Errno> {
+    write_once(procs, b"0")
+}
+
+/// Moves another process there.
+pub(super) fn put_into(procs: RawFd, pid: pid_t) -> Result<(), Errno> {
+    let mut digits = [0_u8; 10];
+    let mut left = pid.unsigned_abs();
+    let mut used = 0;
+    for slot in digits.iter_mut().rev() {
+        *slot = b'0' + (left % 10) as u8;
+        left /= 10;
+        used += 1;
+        if left == 0 {
+            break;
+        }
+    }
+    write_once(procs, digits.get(digits.len() - used..).unwrap_or_default())
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Pipe {
+    pub(super) read: RawFd,
+    pub(super) write: RawFd,
+}
+
+pub(super) fn pipe() -> Result<Pipe, Errno> {
+    let mut ends: [c_int; 2] = [0; 2];
+    // SAFETY: `ends` has room for two descriptors.
+    #[expect(unsafe_code, reason = "system call")]
+    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into())?;
+    let [read, write] = ends;
+    Ok(Pipe { read, write })
+}
+
+pub(super) fn read_byte(fd: RawFd) -> Result<u8, Errno> {
+    let mut byte = [0_u8];
+    // SAFETY: room for one byte.
+    #[expect(unsafe_code, reason = "system call")]
+    let read = unsafe { libc::read(fd, byte.as_mut_ptr().cast(), 1) };
+    check(read as c_long)?;
+    let [byte] = byte;
+    if read == 1 { Ok(byte) } else { Err(libc::EPIPE) }
+}
+
 /// For a message smaller than a pipe's atomic unit; there is nobody left to tell of a failure.
 pub(super) fn write_all(fd: RawFd, content: &[u8]) {
     let _ = write_once(fd, content);
-}
-
-pub(super) fn mount(
-    source: Option<&CStr>,
-    target: &CStr,
-    kind: Option<&CStr>,
-    flags: c_ulong,
-    options: Option<&CStr>,
-) -> Result<(), Errno> {
-    let pointer = |text: Option<&CStr>| text.map_or(ptr::null(), CStr::as_ptr);
-    let options: *const c_void = pointer(options).cast();
-    // SAFETY: each pointer is null or a NUL-terminated string that outlives the call.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, options) }.into())
-}
-
-pub(super) fn bind(source: &CStr, target: &CStr) -> Result<(), Errno> {
-    mount(Some(source), target, None, libc::MS_BIND | libc::MS_REC, None)
-}
-
-/// Adds restrictions to a mount and, unlike a remount, also to all mounts below it.
-pub(super) fn restrict_mount(path: &CStr, restrictions: u64, below: bool) -> Result<(), Errno> {
-    #[repr(C)]
-    struct MountAttr {
-        set: u64,
-        clear: u64,
-        propagation: u64,
-        userns_fd: u64,
-    }
-    let attr = MountAttr { set: restrictions, clear: 0, propagation: 0, userns_fd: 0 };
-    let flags = if below { libc::AT_RECURSIVE } else { 0 };
-    let size = size_of::<MountAttr>();
-    let path: *const c_char = path.as_ptr();
-    // SAFETY: `path` is NUL-terminated, `attr` has the layout of `struct mount_attr` and `size` is its length.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe {
-        libc::syscall(libc::SYS_mount_setattr, libc::AT_FDCWD, path, flags, &raw const attr, size)
-    })
-}
-
-pub(super) fn pivot_root(new: &CStr, old: &CStr) -> Result<(), Errno> {
-    // SAFETY: both are NUL-terminated and alive.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()) })
-}
-
-pub(super) fn detach(path: &CStr) -> Result<(), Errno> {
-    // SAFETY: `path` is NUL-terminated and alive.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) }.into())
 }
 
 pub(super) fn make_directory(path: &CStr) -> Result<(), Errno> {
@@ -199,19 +196,6 @@ pub(super) fn bring_up_loopback() -> Result<(), Errno> {
     result
 }
 
-/// Sets soft and hard limit to `limit`, or to the present hard limit if that is lower.
-pub(super) fn lower_limit(resource: Resource, limit: u64) -> Result<(), Errno> {
-    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `now` is a live, writable `struct rlimit`.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::getrlimit(resource, &raw mut now) }.into())?;
-    let limit = limit.min(now.rlim_max);
-    let new = libc::rlimit { rlim_cur: limit, rlim_max: limit };
-    // SAFETY: `new` is a live `struct rlimit`.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::setrlimit(resource, &raw const new) }.into())
-}
-
 pub(super) fn die_with_parent() -> Result<(), Errno> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong)
 }
@@ -221,39 +205,129 @@ pub(super) fn forbid_inspection() -> Result<(), Errno> {
     prctl(libc::PR_SET_DUMPABLE, 0)
 }
 
-pub(super) fn forbid_new_privileges() -> Result<(), Errno> {
-    prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
+/// Gives what a descriptor stands for to another user, who could not open it by name otherwise (`/dev/stdout`).
+pub(super) fn give_to(fd: RawFd, id: u32) {
+    // SAFETY: takes no pointer. It fails for what has no owner, which is then not opened by name either.
+    #[expect(unsafe_code, reason = "system call")]
+    unsafe {
+        libc::fchown(fd, id, id);
+    }
 }
 
-/// Empties every capability set, so that also an executable with file capabilities gets none.
-pub(super) fn drop_capabilities() -> Result<(), Errno> {
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: c_int,
+/// Makes this process the parent of every orphan below it.
+pub(super) fn adopt_orphans() -> Result<(), Errno> {
+    prctl(libc::PR_SET_CHILD_SUBREAPER, 1)
+}
+
+pub(super) fn open_path(path: &CStr) -> Result<RawFd, Errno> {
+    // SAFETY: `path` is NUL-terminated and alive.
+    #[expect(unsafe_code, reason = "system call")]
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+    check(fd.into()).map(|()| fd)
+}
+
+pub(super) fn close(fd: RawFd) {
+    // SAFETY: the caller opened it and uses it no more.
+    #[expect(unsafe_code, reason = "system call")]
+    unsafe {
+        libc::close(fd);
     }
-    // The kernel knows fewer than 64; the first one it does not know ends the list.
-    for capability in 0..64 {
-        match prctl(libc::PR_CAPBSET_DROP, capability) {
-            Err(libc::EINVAL) => break,
-            other => other?,
+}
+
+/// A socket that listens on the loopback device of the network namespace the caller is in.
+pub(super) fn listen_on_loopback(port: u16) -> Result<RawFd, Errno> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: takes no pointer.
+    #[expect(unsafe_code, reason = "system call")]
+    let socket = unsafe { libc::socket(libc::AF_INET, kind, 0) };
+    check(socket.into())?;
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
+        sin_zero: [0; 8],
+    };
+    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    // SAFETY: `address` is a live `struct sockaddr_in` and `size` its length.
+    #[expect(unsafe_code, reason = "system call")]
+    unsafe {
+        check(libc::bind(socket, (&raw const address).cast(), size).into())?;
+        check(libc::listen(socket, 64).into())?;
+    }
+    Ok(socket)
+}
+
+/// Hands a descriptor to the other end of a socket pair, with one byte that says what it is.
+pub(super) fn send_descriptor(socket: RawFd, what: u8, fd: RawFd) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Control {
+        header: libc::cmsghdr,
+        fd: c_int,
+        padding: c_int,
+    }
+    let mut byte = [what];
+    let mut data = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    // SAFETY: both structures are plain integers and pointers, for which all zeroes is valid.
+    #[expect(unsafe_code, reason = "the C structures have private padding on some systems")]
+    let (mut control, mut message) =
+        unsafe { (std::mem::zeroed::<Control>(), std::mem::zeroed::<libc::msghdr>()) };
+    let length = size_of::<libc::cmsghdr>() + size_of::<c_int>();
+    control.header.cmsg_len = length as _;
+    control.header.cmsg_level = libc::SOL_SOCKET;
+    control.header.cmsg_type = libc::SCM_RIGHTS;
+    control.fd = fd;
+    message.msg_iov = &raw mut data;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the message points to one live byte and one live control message of the stated lengths.
+    #[expect(unsafe_code, reason = "system call")]
+    check(unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) } as c_long)
+}
+
+/// Kills every child of this process. True if there was one.
+pub(super) fn kill_children() -> bool {
+    let mut any = false;
+    // SAFETY: `path` is NUL-terminated.
+    #[expect(unsafe_code, reason = "system call")]
+    let fd = unsafe { libc::open(c"/proc/thread-self/children".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if fd < 0 {
+        return false;
+    }
+    let mut buffer = [0_u8; 4096];
+    let mut pid: pid_t = 0;
+    loop {
+        // SAFETY: the buffer is live and as long as said.
+        #[expect(unsafe_code, reason = "system call")]
+        let read = unsafe { libc::read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
+        let Ok(read @ 1..) = usize::try_from(read) else { break };
+        for byte in buffer.iter().take(read) {
+            if byte.is_ascii_digit() {
+                pid = pid.saturating_mul(10).saturating_add(pid_t::from(byte - b'0'));
+            } else if pid > 0 {
+                any = true;
+                // SAFETY: takes no pointer. A child that nobody waited for cannot have passed its number on.
+                #[expect(unsafe_code, reason = "system call")]
+                unsafe {
+                    libc::kill(pid, libc::SIGKILL);
+                }
+                pid = 0;
+            }
         }
     }
-    const VERSION_3: u32 = 0x2008_0522;
-    let header = Header { version: VERSION_3, pid: 0 };
-    let none = [0_u32; 6];
-    // SAFETY: `header` is a `struct __user_cap_header_struct`; version 3 reads two data structs of three `u32` each.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) })
+    close(fd);
+    any
 }
 
-pub(super) fn install_filter(filter: &[sock_filter]) -> Result<(), Errno> {
-    let len = libc::c_ushort::try_from(filter.len()).map_err(|_| libc::E2BIG)?;
-    let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
-    let mode = libc::SECCOMP_SET_MODE_FILTER;
-    // SAFETY: `program` points to `len` live instructions; the kernel copies and never writes them.
-    #[expect(unsafe_code, reason = "system call")]
-    check(unsafe { libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program) })
+/// Waits for the end of any child; false if there is none.
+pub(super) fn wait_for_any() -> bool {
+    loop {
+        match wait(-1, 0) {
+            Err(libc::EINTR) => {}
+            Err(_) => return false,
+            Ok(_) => return true,
+        }
+    }
 }
 
 pub(super) fn reset_signal_handlers() {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{SandboxError, VPath};
+use hart_sandbox::{LineQuery, Lines, VPath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,11 +22,17 @@ pub(crate) struct ReadFileArgs {
     #[expect(dead_code, reason = "read by clients, from the call")]
     description: Purpose,
     /// The absolute path of the file.
+    #[serde(alias = "file_path")]
     path: String,
     /// The first line to show, counted from 1. Without it: from the beginning.
     start_line: Option<Count>,
     /// The last line to show, itself included. Without it: to the end.
     end_line: Option<Count>,
+    // DeepAgents' way to say it: lines to skip, and how many to show.
+    #[schemars(skip)]
+    offset: Option<Count>,
+    #[schemars(skip)]
+    limit: Option<Count>,
 }
 
 #[async_trait]
@@ -35,29 +41,30 @@ impl TypedTool for ReadFile {
     const DESCRIPTION: &'static str = "\
 Read a text file, or with start_line and end_line a range of its lines.
 
-Use it before you change a file, and for uploads, skills and results. Long files are cut; the last line \
-then says where to read on. Only UTF-8 text can be read: for images, PDF and other binary files use a \
+Use it before you change a file, and for uploads, skills and results. Files of any size can be read in \
+ranges. What is too long is cut; the last line then says where to read on. Only UTF-8 text can be read: for images, PDF and other binary files use a \
 program with bash. An empty file gives `(empty)`.";
     type Args = ReadFileArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: ReadFileArgs) -> Result<ToolOutput, ToolError> {
         let sandbox = self.0.acquire(cx).await?;
         let path = sandbox.path(&args.path).map_err(explain)?;
-        let content = sandbox.read(&path).await.map_err(|error| match error {
-            SandboxError::TooLarge { path, size, limit } => failed(format!(
-                "`{path}` has {size} bytes, the limit is {limit}; find the place with grep, or read a part \
-                 with bash, for example `sed -n '1,200p'` or `head -c 20000`"
-            )),
-            other => explain(other),
-        })?;
-        let text = as_text(&path, &content)?;
-        if text.is_empty() {
+        let range = Range::new(&args)?;
+        let limit = self.0.limits.read_chars;
+        // A character has at most four bytes; one more than fits shows that something is cut.
+        let max_bytes = if limit == 0 { UNLIMITED } else { limit.saturating_mul(4).saturating_add(4) };
+        let query = LineQuery { first: range.start as u64, last: range.end as u64, max_bytes };
+        let lines = sandbox.read_lines(&path, query).await.map_err(explain)?;
+        if lines.size == 0 && lines.head.is_empty() {
             return Ok("(empty)".into());
         }
-        let range = Range::new(args.start_line, args.end_line)?;
-        render(&path, text, range, self.0.limits.read_chars).map(Into::into)
+        let text = as_text(&path, &lines)?;
+        render(&path, text, &lines, range, if limit == 0 { UNLIMITED } else { limit }).map(Into::into)
     }
 }
+
+/// What the configuration's "no limit" comes to: an answer must fit into memory.
+const UNLIMITED: usize = 100 << 20;
 
 /// 1-based, both ends included.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +74,12 @@ struct Range {
 }
 
 impl Range {
-    fn new(start: Option<Count>, end: Option<Count>) -> Result<Self, ToolError> {
-        let start = start.map_or(1, |Count(line)| line);
-        let end = end.map_or(usize::MAX, |Count(line)| line);
+    fn new(args: &ReadFileArgs) -> Result<Self, ToolError> {
+        let count = |given: Option<Count>| given.map(|Count(count)| count);
+        let skipped = count(args.offset).unwrap_or(0);
+        let start = count(args.start_line).unwrap_or(skipped.saturating_add(1));
+        let last = |limit: usize| start.saturating_add(limit).saturating_sub(1);
+        let end = count(args.end_line).or(count(args.limit).map(last)).unwrap_or(usize::MAX);
         if start == 0 || end == 0 {
             return Err(failed("lines are counted from 1; give start_line and end_line of at least 1"));
         }
@@ -80,21 +90,22 @@ impl Range {
     }
 }
 
-fn render(path: &VPath, text: &str, range: Range, limit: usize) -> Result<String, ToolError> {
-    let total = text.split_inclusive('\n').count();
-    if range.start > total {
+fn render(path: &VPath, text: &str, lines: &Lines, range: Range, limit: usize) -> Result<String, ToolError> {
+    if lines.total.is_some_and(|total| range.start as u64 > total) {
+        let total = lines.at_least;
         let lines = if total == 1 { "1 line".to_owned() } else { format!("{total} lines") };
         return Err(failed(format!(
             "start_line {} is beyond the end: `{path}` has {lines}; ask for a range from 1 to {total}",
             range.start
         )));
     }
-    let last = range.end.min(total);
-    let skipped = range.start.saturating_sub(1);
-    let shown: String = text.split_inclusive('\n').skip(skipped).take(last - skipped).collect();
-    if limit == 0 || shown.chars().count() <= limit {
-        return Ok(shown);
+    if !lines.cut && text.chars().count() <= limit {
+        return Ok(text.to_owned());
     }
+    let total = match lines.total {
+        Some(total) => total.to_string(),
+        None => format!("more than {}", lines.at_least),
+    };
     let note = |to: usize| {
         format!(
             "... [truncated: showing lines {}-{to} of {total}; read on with start_line={}] ...",
@@ -102,31 +113,49 @@ fn render(path: &VPath, text: &str, range: Range, limit: usize) -> Result<String
             to.saturating_add(1)
         )
     };
-    let (head, lines) = cut::whole_lines(&shown, limit.saturating_sub(note(total).chars().count()));
-    if lines > 0 {
-        return Ok(format!("{head}{}", note(skipped + lines)));
+    let widest = usize::try_from(lines.at_least).unwrap_or(usize::MAX);
+    let (head, count) = cut::whole_lines(text, limit.saturating_sub(note(widest).chars().count()));
+    if count > 0 {
+        return Ok(format!("{head}{}", note(range.start + count - 1)));
     }
-    let first = shown.split_inclusive('\n').next().unwrap_or_default();
     let note = |shown: usize| {
         format!(
             "\n... [truncated: line {} alone has {} chars; read on in it with bash: `sed -n {}p '{path}' | \
              cut -c {}-`] ...",
             range.start,
-            first.chars().count(),
+            lines.first_line_chars,
             range.start,
             shown + 1
         )
     };
     let room = limit.saturating_sub(note(limit).chars().count());
-    Ok(format!("{}{}", cut::first_chars(first, room), note(room)))
+    Ok(format!("{}{}", cut::first_chars(text, room), note(room)))
 }
 
-fn as_text<'a>(path: &VPath, content: &'a [u8]) -> Result<&'a str, ToolError> {
-    let (kind, instead) = match std::str::from_utf8(content) {
-        Ok(text) if !text.contains('\0') => return Ok(text),
-        _ => kind_of(content),
-    };
-    Err(failed(format!("`{path}` is not UTF-8 text but {kind}, {} bytes; {instead}", content.len())))
+/// The wanted lines as text, if the file is text as far as one sees.
+fn as_text<'a>(path: &VPath, lines: &'a Lines) -> Result<&'a str, ToolError> {
+    let head_is_cut = (lines.head.len() as u64) < lines.size;
+    let head_is_text = valid(&lines.head, head_is_cut).is_some_and(|head| !head.contains('\0'));
+    let document = lines.head.starts_with(b"%PDF-");
+    match valid(&lines.text, lines.cut) {
+        Some(text) if !document && head_is_text && !text.contains('\0') => Ok(text),
+        _ => {
+            let evidence = if document || !head_is_text { &lines.head } else { &lines.text };
+            let (kind, instead) = kind_of(evidence);
+            Err(failed(format!("`{path}` is not UTF-8 text but {kind}, {} bytes; {instead}", lines.size)))
+        }
+    }
+}
+
+/// The bytes as text; where they were cut, without a character that lost its end.
+fn valid(bytes: &[u8], cut: bool) -> Option<&str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) if cut && error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).and_then(|valid| std::str::from_utf8(valid).ok())
+        }
+        Err(_) => None,
+    }
 }
 
 /// What a file that is not text most likely is, and what to do with it.
@@ -134,10 +163,13 @@ fn kind_of(content: &[u8]) -> (&'static str, &'static str) {
     const IMAGE: &str = "look at it with a program in bash (for example Python with Pillow), or show it to \
         the user with present_files";
     const PROGRAM: &str = "examine it with a program in bash, for example `file` or `strings`";
-    const MAGIC: [(&[u8], &str, &str); 13] = [
+    const MAGIC: [(&[u8], &str, &str); 18] = [
         (b"\x89PNG\r\n\x1a\n", "a PNG image", IMAGE),
         (b"\xff\xd8\xff", "a JPEG image", IMAGE),
         (b"GIF8", "a GIF image", IMAGE),
+        (b"BM", "a BMP image", IMAGE),
+        (b"II*\0", "a TIFF image", IMAGE),
+        (b"MM\0*", "a TIFF image", IMAGE),
         (
             b"%PDF-",
             "a PDF document",
@@ -153,7 +185,9 @@ fn kind_of(content: &[u8]) -> (&'static str, &'static str) {
         (b"\xfd7zXZ\0", "xz data", "unpack it in bash with `unxz` or `tar -xJf`"),
         (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it in bash with `7z x`"),
         (b"SQLite format 3\0", "an SQLite database", "query it in bash with Python's sqlite3 module"),
+        (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it in bash with `unzstd` or `tar --zstd -xf`"),
         (b"\x7fELF", "a Linux program or library", PROGRAM),
+        (b"\0asm", "a WebAssembly module", PROGRAM),
         (
             b"\xff\xfe",
             "UTF-16 text",

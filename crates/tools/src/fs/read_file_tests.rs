@@ -1,9 +1,43 @@
-use hart_sandbox::VPath;
+use hart_sandbox::{Lines, VPath};
 
-use super::{Range, kind_of, render};
+use super::{Range, UNLIMITED, as_text, kind_of, render};
 
+/// As the tool shows a file with this content.
 fn shown(text: &str, start: usize, end: usize, limit: usize) -> String {
-    render(&path(), text, Range { start, end }, limit).unwrap()
+    let wanted: String =
+        text.split_inclusive('\n').skip(start - 1).take(end.saturating_sub(start - 1)).collect();
+    let first = wanted.split_inclusive('\n').next().unwrap_or_default().chars().count();
+    let total = text.split_inclusive('\n').count() as u64;
+    let lines = Lines {
+        text: wanted.clone().into_bytes(),
+        first_line_chars: first as u64,
+        total: Some(total),
+        at_least: total,
+        ..Lines::default()
+    };
+    let limit = if limit == 0 { UNLIMITED } else { limit };
+    render(&path(), &wanted, &lines, Range { start, end }, limit).unwrap()
+}
+
+#[test]
+fn a_character_cut_off_at_the_end_is_no_other_encoding() {
+    let lines = |head: &[u8], text: &[u8]| Lines {
+        head: head.into(),
+        text: text.into(),
+        size: 10_000,
+        cut: true,
+        ..Lines::default()
+    };
+    assert_eq!(as_text(&path(), &lines(b"caf\xc3", b"caf\xc3")).unwrap(), "caf");
+    for (head, text, kind) in [
+        (&b"text"[..], &b"caf\xe9!"[..], "text in another encoding"),
+        (b"text", b"a\0b", "binary data"),
+        (b"%PDF-1.4 plain", b"%PDF-1.4 plain", "a PDF document"),
+        (b"\x89PNG\r\n\x1a\n", b"IDAT", "a PNG image"),
+    ] {
+        let error = as_text(&path(), &lines(head, text)).unwrap_err().to_string();
+        assert!(error.contains(kind), "{error}");
+    }
 }
 
 fn path() -> VPath {
@@ -55,6 +89,9 @@ fn binary_files_are_named() {
         (&b"\x89PNG\r\n\x1a\n...."[..], "a PNG image"),
         (b"\xff\xd8\xff\xe0", "a JPEG image"),
         (b"RIFF\0\0\0\0WEBPVP8 ", "a WebP image"),
+        (b"BM\x36\0", "a BMP image"),
+        (b"II*\0", "a TIFF image"),
+        (b"\x28\xb5\x2f\xfd", "zstd data"),
         (b"%PDF-1.7\xff", "a PDF document"),
         (b"PK\x03\x04", "a ZIP archive or an Office document"),
         (b"SQLite format 3\0", "an SQLite database"),

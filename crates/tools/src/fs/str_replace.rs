@@ -23,10 +23,13 @@ pub(crate) struct StrReplaceArgs {
     #[expect(dead_code, reason = "read by clients, from the call")]
     description: Purpose,
     /// The absolute path of the file.
+    #[serde(alias = "file_path")]
     path: String,
     /// The text to replace, exactly as in the file, with its indentation and line ends.
+    #[serde(alias = "old_string")]
     old_str: String,
     /// The text to put in its place; empty to delete it.
+    #[serde(alias = "new_string")]
     new_str: String,
     /// Replace every occurrence. Without it the text must occur exactly once.
     #[serde(default)]
@@ -37,11 +40,12 @@ pub(crate) struct StrReplaceArgs {
 impl TypedTool for StrReplace {
     const NAME: &'static str = "str_replace";
     const DESCRIPTION: &'static str = "\
-Replace a piece of text in a file with another. Answers `OK`.
+Replace a piece of text in a file with another. Answers `OK`, with the number of places if there were several.
 
 Read the file first and copy old_str from it exactly. It must occur once: include as many lines around the \
 place as make it unique, or set replace_all to replace every occurrence. To make a file or rewrite most of \
 it use write_file.";
+    const ALIASES: &'static [&'static str] = &["edit_file"];
     type Args = StrReplaceArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: StrReplaceArgs) -> Result<ToolOutput, ToolError> {
@@ -58,24 +62,28 @@ it use write_file.";
         }
         let sandbox = self.0.acquire(cx).await?;
         let path = sandbox.path(&args.path).map_err(explain)?;
-        let mut refused = None;
+        let mut replaced = Ok(0);
         // Under the sandbox's lock on the path: two edits of one answer do not undo each other.
         let mut edit = |content: &[u8]| match replace(&path, content, &args) {
-            Ok(text) => Some(text.into_bytes()),
+            Ok((text, count)) => {
+                replaced = Ok(count);
+                Some(text.into_bytes())
+            }
             Err(error) => {
-                refused = Some(error);
+                replaced = Err(error);
                 None
             }
         };
         sandbox.modify(&path, &mut edit).await.map_err(explain)?;
-        match refused {
-            Some(error) => Err(error),
-            None => Ok("OK".into()),
-        }
+        Ok(match replaced? {
+            0 | 1 => "OK".into(),
+            count => format!("OK: replaced {count} occurrences").into(),
+        })
     }
 }
 
-fn replace(path: &VPath, content: &[u8], args: &StrReplaceArgs) -> Result<String, ToolError> {
+/// The new text, and in how many places it differs.
+fn replace(path: &VPath, content: &[u8], args: &StrReplaceArgs) -> Result<(String, usize), ToolError> {
     let text = std::str::from_utf8(content).map_err(|_| {
         failed(format!("`{path}` is not UTF-8 text and was not changed; edit it with a program in bash"))
     })?;
@@ -85,8 +93,8 @@ fn replace(path: &VPath, content: &[u8], args: &StrReplaceArgs) -> Result<String
             "old_str was not found in `{path}`, and nothing was changed. {}",
             hint(text, &args.old_str)
         ))),
-        1 => Ok(text.replacen(&args.old_str, &args.new_str, 1)),
-        _ if args.replace_all.0 => Ok(text.replace(&args.old_str, &args.new_str)),
+        1 => Ok((text.replacen(&args.old_str, &args.new_str, 1), 1)),
+        count if args.replace_all.0 => Ok((text.replace(&args.old_str, &args.new_str), count)),
         count => Err(failed(format!(
             "old_str occurs {count} times in `{path}`, at lines {}, and nothing was changed; include more \
              of the text around the place you mean, or set replace_all to true",

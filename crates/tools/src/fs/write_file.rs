@@ -21,6 +21,7 @@ pub(crate) struct WriteFileArgs {
     #[expect(dead_code, reason = "read by clients, from the call")]
     description: Purpose,
     /// The absolute path of the file. Directories on the way are made.
+    #[serde(alias = "file_path")]
     path: String,
     /// The text to write, exactly; at most 80 KiB in one call.
     content: String,

@@ -42,7 +42,12 @@ pub(super) fn own() -> Vec<Key> {
             "all built-in tools",
             "Which built-in tools an agent has; without the section, all of them.",
         ),
-        key("tools[].name", Kind::Text, "", "bash, ls, glob, grep, read_file, write_file or str_replace."),
+        key(
+            "tools[].name",
+            Kind::Text,
+            "",
+            "bash, ls, glob, grep, read_file, write_file, str_replace or delete.",
+        ),
         key("tools[].group", Kind::Text, "", "DeerFlow's group of the tool; read, not needed."),
         key(
             "tools[].use",
@@ -82,8 +87,25 @@ pub(super) fn own() -> Vec<Key> {
             "{}",
             "Variables every command gets; `$VAR` takes the value from the environment.",
         ),
+        key(
+            "sandbox.network",
+            Kind::Any,
+            "off",
+            "What commands reach: `off`, `allow` (the host's network), or a list of hosts such as `*.example.org`.",
+        ),
+        key(
+            "sandbox.memory_limit",
+            Kind::Any,
+            "half of the machine's",
+            "Memory of one command and all it starts, such as `2g`; 0 is no limit.",
+        ),
+        key("sandbox.pids_limit", AMOUNT, "512", "Processes and threads of one command; 0 is no limit."),
+        key("sandbox.cpus", Kind::Number, "0", "Processors' worth of time of one command; 0 is no limit."),
+        key("sandbox.run_as", AMOUNT, "65532", "The user id of commands where hart itself is root."),
     ];
     keys.extend(calls());
+    keys.extend(tool_output());
+    keys.extend(guards());
     keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")
@@ -133,6 +155,73 @@ fn calls() -> [Key; 13] {
             "Hosts to reach without the proxy, with commas between.",
         ),
         key("network.ca_file", Kind::Text, "", "A PEM file of certificates to trust beside the system's."),
+    ]
+}
+
+/// What stands between a call and its tool.
+fn guards() -> [Key; 5] {
+    [
+        key("read_before_write", Kind::Section, "{}", "Refusing to overwrite files that were not read."),
+        key(
+            "read_before_write.enabled",
+            Kind::Bool,
+            "true",
+            "Whether write_file and str_replace refuse a file that was not read, or has changed since.",
+        ),
+        key("sandbox_audit", Kind::Section, "{}", "Looking at commands before they run."),
+        key(
+            "sandbox_audit.enabled",
+            Kind::Bool,
+            "true",
+            "Whether dangerous commands are blocked or commented; each command gets a line in the log.",
+        ),
+        key(
+            "sandbox_audit.log_file",
+            Kind::Bool,
+            "false",
+            "Whether the lines are also kept in audit.jsonl in the data directory.",
+        ),
+    ]
+}
+
+fn tool_output() -> [Key; 11] {
+    [
+        key("tool_output", Kind::Section, "{}", "Moving long tool results into files."),
+        key("tool_output.enabled", Kind::Bool, "true", "Whether long results are moved at all."),
+        key(
+            "tool_output.externalize_min_chars",
+            COUNT,
+            "12000",
+            "From how many characters on a result goes into a file.",
+        ),
+        key("tool_output.preview_head_chars", AMOUNT, "2000", "How much of its beginning the model sees."),
+        key("tool_output.preview_tail_chars", AMOUNT, "1000", "How much of its end the model sees."),
+        key(
+            "tool_output.fallback_max_chars",
+            COUNT,
+            "30000",
+            "Where there is no file to be had: from how many characters on a result is cut.",
+        ),
+        key("tool_output.fallback_head_chars", AMOUNT, "8000", "What then stays of its beginning."),
+        key("tool_output.fallback_tail_chars", AMOUNT, "3000", "What then stays of its end."),
+        key(
+            "tool_output.storage_subdir",
+            Kind::Text,
+            ".tool-results",
+            "The folder of the files, in the outputs.",
+        ),
+        key(
+            "tool_output.exempt_tools",
+            Kind::Texts,
+            "[read_file, bash]",
+            "Tools whose results stay: these bound them themselves and say how to read on.",
+        ),
+        key(
+            "tool_output.tool_overrides",
+            Kind::Map,
+            "{}",
+            "Another externalize_min_chars for some tools, by name.",
+        ),
     ]
 }
 
@@ -208,12 +297,10 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("token_budget", "Limits of the tokens of a run."),
     ("tool_groups", "Names of groups of tools."),
     ("tool_search", "Finding tools on demand."),
-    ("tool_output", "Moving long tool results into files."),
     ("suggestions", "Follow-up questions."),
     ("input_polish", "Polishing what a user typed."),
     ("loop_detection", "Stopping an agent that repeats itself."),
     ("tool_progress", "Stopping tools that make no progress."),
-    ("read_before_write", "Refusing to overwrite files that were not read."),
     ("safety_finish_reason", "Answers cut by a provider's filter."),
     ("uploads", "Limits of uploaded files."),
     ("skills", "Where skills are found."),

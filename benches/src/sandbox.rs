@@ -1,0 +1,218 @@
+//! What isolation and the file tools cost, next to doing the same without them.
+//!
+//! Invariant: each pair is measured in turns, so that a busy machine slows both.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use hart_sandbox::{
+    Exec, GlobQuery, GrepQuery, LocalSandboxProvider, Sandbox, SandboxConfig, SandboxProvider, VPath,
+};
+use hart_types::{ThreadId, UserId};
+use tokio_util::sync::CancellationToken;
+
+use crate::Row;
+
+const FILES: usize = 20_000;
+const HELD: usize = 200;
+
+pub async fn measure() -> anyhow::Result<Vec<Row>> {
+    let home = tempfile::tempdir()?;
+    let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None)?;
+    let sandbox = provider.acquire(&ThreadId::from("bench"), &UserId::from("u")).await?;
+    println!("{}", provider.tier());
+    let mut rows = vec![start(&*sandbox).await?, flood(&*sandbox).await?];
+    let workspace = home.path().join("users/u/threads/bench/user-data/workspace");
+    plant(&workspace)?;
+    rows.extend(grep(&*sandbox, &workspace).await?);
+    rows.push(glob(&*sandbox, &workspace).await?);
+    rows.push(held(&provider).await?);
+    Ok(rows)
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1000.0)
+}
+
+async fn run(sandbox: &dyn Sandbox, command: &str) -> anyhow::Result<()> {
+    let output = sandbox.exec(Exec::new(command), None, &Default::default()).await?;
+    anyhow::ensure!(output.exit.success(), "{output:?}");
+    Ok(())
+}
+
+async fn start(sandbox: &dyn Sandbox) -> anyhow::Result<Row> {
+    let (mut isolated, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..101 {
+        let begun = Instant::now();
+        run(sandbox, ":").await?;
+        isolated.push(begun.elapsed());
+        let begun = Instant::now();
+        let output =
+            tokio::process::Command::new("/bin/bash").args(["-c", ":"]).stdin(Stdio::null()).output().await?;
+        bare.push(begun.elapsed());
+        anyhow::ensure!(output.status.success());
+    }
+    let (isolated, bare) = (median(isolated), median(bare));
+    Ok(Row {
+        measure: "start of a command, over a bare spawn (median)".into(),
+        hart: format!("{isolated:.1} ms (+{:.1})", isolated - bare),
+        floor: format!("{bare:.1} ms"),
+        target: "≤ +15 ms",
+    })
+}
+
+async fn flood(sandbox: &dyn Sandbox) -> anyhow::Result<Row> {
+    let before = resident()?;
+    let begun = Instant::now();
+    let exec = Exec::new("head -c 1000000000 /dev/zero | tr '\\0' x").output_limit(20_000);
+    let seen = std::sync::atomic::AtomicUsize::new(0);
+    let sink = |_, text: &str| {
+        seen.fetch_add(text.len(), std::sync::atomic::Ordering::Relaxed);
+    };
+    sandbox.exec(exec, Some(&sink), &Default::default()).await?;
+    Ok(Row {
+        measure: "memory grown by 1 GB of output".into(),
+        hart: format!("{:.1} MB in {:.1} s", resident()? - before, begun.elapsed().as_secs_f64()),
+        floor: "–".into(),
+        target: "≤ 32 MB",
+    })
+}
+
+async fn held(provider: &LocalSandboxProvider) -> anyhow::Result<Row> {
+    let before = resident()?;
+    let mut sandboxes = Vec::new();
+    for index in 0..HELD {
+        sandboxes.push(provider.acquire(&ThreadId::from(format!("t{index}")), &UserId::from("u")).await?);
+    }
+    let cancel = CancellationToken::new();
+    let commands = sandboxes.iter().map(|sandbox| sandbox.exec(Exec::new("sleep 60"), None, &cancel));
+    let watch = async {
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let now = resident();
+        cancel.cancel();
+        now
+    };
+    let (ended, now) = tokio::join!(join_all(commands), watch);
+    ended.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(Row {
+        measure: format!("{HELD} sandboxes held, each running a command: hart's memory"),
+        hart: format!("{:.1} MB (+{:.1})", now?, resident()? - before),
+        floor: "–".into(),
+        target: "< 100 MB",
+    })
+}
+
+/// A tree as programs have it: 200 directories, files of a few kilobytes.
+fn plant(workspace: &Path) -> anyhow::Result<()> {
+    for index in 0..FILES {
+        let dir = workspace.join(format!("d{:02}/e{:02}", index % 20, index / 20 % 10));
+        std::fs::create_dir_all(&dir)?;
+        let mut text =
+            "fn main() { let value = compute(); println!(\"{value}\"); }\n".repeat(30 + index % 40);
+        if index % 1000 == 7 {
+            text.push_str("let needle_in_the_haystack = 1;\n");
+        }
+        std::fs::write(dir.join(format!("f{index}.rs")), text)?;
+    }
+    Ok(())
+}
+
+async fn grep(sandbox: &dyn Sandbox, workspace: &Path) -> anyhow::Result<Option<Row>> {
+    let rg = std::env::var_os("PATH")
+        .map(|path| std::env::split_paths(&path).map(|dir| dir.join("rg")).collect::<Vec<_>>())
+        .and_then(|candidates| candidates.into_iter().find(|path| path.is_file()));
+    let (mut own, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..11 {
+        let begun = Instant::now();
+        let found = sandbox.grep(GrepQuery::new(VPath::parse(".")?, "needle_in_\\w+")).await?;
+        own.push(begun.elapsed());
+        anyhow::ensure!(found.matches.len() == FILES / 1000, "{} found", found.matches.len());
+        if let Some(rg) = &rg {
+            let begun = Instant::now();
+            let output = Command::new(rg)
+                .args(["-n", "-i", "needle_in_\\w+"])
+                .arg(workspace)
+                .stdin(Stdio::null())
+                .output()?;
+            theirs.push(begun.elapsed());
+            anyhow::ensure!(output.status.success());
+        }
+    }
+    let own = median(own);
+    let floor =
+        if rg.is_some() { format!("{:.0} ms (rg)", median(theirs)) } else { "rg is not installed".into() };
+    Ok(Some(Row {
+        measure: format!("grep over {FILES} files"),
+        hart: format!("{own:.0} ms"),
+        floor,
+        target: "≤ 1.5 ×",
+    }))
+}
+
+async fn glob(sandbox: &dyn Sandbox, workspace: &Path) -> anyhow::Result<Row> {
+    let (mut own, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..11 {
+        let begun = Instant::now();
+        let found = sandbox.glob(GlobQuery::new(VPath::parse(".")?, "**/f1999*.rs")).await?;
+        own.push(begun.elapsed());
+        anyhow::ensure!(found.paths.len() == 11, "{} found", found.paths.len());
+        let begun = Instant::now();
+        anyhow::ensure!(walk(workspace) == FILES);
+        bare.push(begun.elapsed());
+    }
+    Ok(Row {
+        measure: format!("glob over {FILES} files, against a bare parallel walk"),
+        hart: format!("{:.1} ms", median(own)),
+        floor: format!("{:.1} ms", median(bare)),
+        target: "≤ 1.5 ×",
+    })
+}
+
+/// Two threads over one stack of directories.
+fn walk(root: &Path) -> usize {
+    let pending: Mutex<(Vec<PathBuf>, usize)> = Mutex::new((vec![root.to_owned()], 0));
+    let lock = || pending.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let work = || {
+        let mut files = 0;
+        loop {
+            let next = {
+                let mut state = lock();
+                match state.0.pop() {
+                    Some(dir) => {
+                        state.1 += 1;
+                        Some(dir)
+                    }
+                    None if state.1 == 0 => return files,
+                    None => None,
+                }
+            };
+            let Some(dir) = next else {
+                std::thread::yield_now();
+                continue;
+            };
+            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    lock().0.push(entry.path());
+                } else {
+                    files += 1;
+                }
+            }
+            lock().1 -= 1;
+        }
+    };
+    std::thread::scope(|threads| {
+        let other = threads.spawn(work);
+        work() + other.join().unwrap_or_default()
+    })
+}
+
+/// Megabytes.
+fn resident() -> anyhow::Result<f64> {
+    let statm = std::fs::read_to_string("/proc/self/statm")?;
+    let pages: f64 = statm.split(' ').nth(1).unwrap_or_default().parse()?;
+    Ok(pages * 4096.0 / (1 << 20) as f64)
+}

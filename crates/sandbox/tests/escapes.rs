@@ -1,0 +1,285 @@
+//! Ways out, each tried: a table of attempts with the rule that stops them.
+//!
+//! A command "escapes" by ending with 0. Rules of `seccomp` are reported by the kernel to hart, so for them the test
+//! also asks that hart heard of it. The other layers refuse without a word; there the id in the table is all there is.
+//! Every attempt is written so that, were it to succeed, the machine would stay as it is.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use hart_sandbox::{
+    Denied, Exec, LocalSandboxProvider, OutputSink, Sandbox, SandboxConfig, SandboxProvider, Stream, Tier,
+    WriteMode,
+};
+use hart_types::{ThreadId, UserId};
+use tokio_util::sync::CancellationToken;
+
+use crate::closed_kernel::in_a_closed_kernel;
+use crate::support::{PATIENCE, path};
+
+/// Where an attempt makes sense.
+#[derive(Clone, Copy, PartialEq)]
+enum In {
+    All,
+    Namespaces,
+}
+use In::{All, Namespaces};
+
+/// Rule, where, attempt. `{outside}` is a directory beside hart's home with a file `secret`, `{home}` hart's home,
+/// `{other}` the workspace of another thread, `{port}` a TCP port and `{name}` an abstract socket of the host.
+const TABLE: &[(&str, In, &str)] = &[
+    // Writing outside.
+    ("mount.absent", All, "echo x > {outside}/new"),
+    ("mount.absent", All, "echo x >> {outside}/secret"),
+    ("mount.absent", All, "mkdir {home}/config.d"),
+    ("mount.absent", All, "echo x > {home}/config.yaml"),
+    ("mount.absent", All, "echo x > {other}/planted"),
+    ("mount.absent", All, "touch {outside}/../planted"),
+    ("mount.read-only", All, "echo x > /usr/hart-test"),
+    ("mount.read-only", All, "echo x > /etc/hart-test"),
+    ("mount.read-only", All, "echo x > /etc/ld.so.preload"),
+    ("mount.read-only", All, "mkdir /opt/hart-test"),
+    ("mount.read-only", All, "echo x > /hart-test"),
+    ("mount.read-only", All, "echo x > /var/hart-test"),
+    ("mount.read-only", All, "echo x > /run/hart-test"),
+    ("mount.read-only", All, "echo x > /dev/hart-test"),
+    ("mount.read-only", Namespaces, "echo x > /mnt/user-data/hart-test"),
+    ("mount.read-only", All, "mkdir -p /root/hart-test && rmdir /root/hart-test"),
+    // Reading outside.
+    ("mount.absent", All, "cat {outside}/secret"),
+    ("mount.absent", All, "ls {home}/users"),
+    ("mount.absent", All, "cat {other}/private"),
+    ("mount.absent", All, "ls /root/.ssh || ls /home/*/.ssh"),
+    ("mount.absent", All, "cat /etc/shadow"),
+    ("mount.absent", All, "cat /etc/sudoers"),
+    ("mount.absent", All, "ls /etc/ssl/private"),
+    ("mount.absent", All, "ls /var/lib"),
+    ("mount.absent", All, "ls /sys/kernel"),
+    ("mount.absent", All, "ls /boot"),
+    // Links.
+    ("mount.absent", All, "ln -s {outside}/secret l1 && cat l1"),
+    ("mount.absent", All, "ln -s {outside} l2 && echo x > l2/new"),
+    ("mount.absent", All, "ln {outside}/secret l3"),
+    ("mount.absent", Namespaces, "ln /etc/passwd l4"),
+    ("mount.absent", All, "cat /proc/self/cwd/../../../../../../../..{outside}/secret"),
+    // Through processes.
+    ("pid.namespace", Namespaces, "[ -d /proc/{pid} ] && cat /proc/{pid}/cmdline | grep -q ."),
+    ("proc.inspection", All, "cat /proc/1/environ | grep -q ."),
+    ("proc.inspection", All, "head -c1 /proc/1/mem"),
+    ("proc.inspection", All, "ls /proc/1/root/"),
+    ("proc.inspection", All, "readlink /proc/1/fd/0"),
+    ("proc.inspection", All, "ls /proc/1/cwd/"),
+    ("proc.inspection", All, "cat /proc/$PPID/environ | grep -q ."),
+    ("proc.inspection", All, "head -c1 /proc/$PPID/mem"),
+    ("proc.inspection", All, "cat /proc/{pid}/environ | grep -q ."),
+    ("pid.namespace", All, "kill -0 {pid}"),
+    ("proc.inspection", Namespaces, "perl -e 'exit(syscall(101, 16, 1, 0, 0) == 0 ? 0 : 1)'"),
+    ("env.allow-list", All, "env | grep -qi 'secret\\|token\\|cargo'"),
+    ("fd.closed", All, "ls -l /proc/self/fd | grep -q 'secret\\|socket:\\|/home/'"),
+    // Kernel settings; opened, never written.
+    ("mount.read-only", All, "exec 3>>/proc/sys/kernel/core_pattern"),
+    ("mount.read-only", All, "exec 3>>/proc/sys/vm/drop_caches"),
+    ("mount.read-only", All, "exec 3>>/proc/sysrq-trigger"),
+    ("mount.absent", All, "exec 3>>/sys/kernel/uevent_helper"),
+    ("mount.absent", All, "exec 3>>/sys/fs/cgroup/cgroup.procs"),
+    ("mount.absent", All, "exec 3</dev/mem || exec 3</dev/kmsg || exec 3</dev/vda || exec 3</dev/sda"),
+    ("mount.absent", All, "exec 3<>/dev/kvm || exec 3<>/dev/net/tun || exec 3<>/dev/fuse"),
+    // Calls.
+    ("seccomp.mount", All, "perl -e 'exit(syscall(165, 0, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.mount", All, "mount -t tmpfs none /tmp"),
+    ("seccomp.mount", All, "mount --bind /proc/self/fd /tmp"),
+    ("seccomp.mount", All, "perl -e 'exit(syscall(166, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.mount", All, "perl -e 'exit(syscall(155, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.mount", All, "perl -e 'exit(syscall(428, -100, 0, 1) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.namespace", All, "unshare -U true"),
+    ("seccomp.namespace", All, "unshare -Urm true"),
+    ("seccomp.namespace", All, "nsenter -t $$ -m true"),
+    (
+        "seccomp.namespace",
+        All,
+        "perl -e 'exit(syscall(56, 0x10000011, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'",
+    ),
+    ("clone3.absent", All, "perl -e 'exit(syscall(435, 0, 0) == -1 && $!+0 == 38 ? 1 : 0)'"),
+    ("seccomp.kernel-api", All, "perl -e 'exit(syscall(321, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.kernel-api", All, "perl -e 'exit(syscall(298, 0, 0, -1, -1, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.kernel-api", All, "perl -e 'exit(syscall(323, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.io-uring", All, "perl -e 'exit(syscall(425, 1, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.keyring", All, "perl -e 'exit(syscall(250, 0, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.keyring", All, "perl -e 'exit(syscall(248, 0, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.file-handle", All, "perl -e 'exit(syscall(304, -1, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.administration", All, "perl -e 'exit(syscall(175, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.administration", All, "perl -e 'exit(syscall(170, 0, -1) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.administration", All, "perl -e 'exit(syscall(103, 3, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("seccomp.set-id", All, "echo x > s && chmod 4755 s"),
+    (
+        "seccomp.set-id",
+        All,
+        "perl -e '$f = \"made\"; exit(syscall(257, -100, $f, 0x41, 04755) == -1 ? 1 : 0)'",
+    ),
+    // Capabilities and users.
+    ("cap.none", All, "grep -q 'CapEff.*[1-9a-f]' /proc/self/status"),
+    ("cap.none", All, "chroot / true"),
+    ("cap.none", All, "perl -e 'exit(chown(0, 0, \"/mnt/user-data/workspace/f\") ? 0 : 1)'"),
+    ("cap.none", Namespaces, "perl -e '$< = 0; exit($< == 0 ? 0 : 1)'"),
+    ("cap.none", Namespaces, "su -c true root </dev/null || sudo -n true"),
+    ("cap.none", All, "mknod disk b 254 0"),
+    (
+        "cap.none",
+        All,
+        "[ $(($(cat /proc/self/oom_score_adj))) -lt 800 ] || echo -1000 > /proc/self/oom_score_adj",
+    ),
+    // Network.
+    ("net.namespace", All, "exec 3<>/dev/tcp/127.0.0.1/{port}"),
+    ("net.namespace", All, "exec 3<>/dev/tcp/::1/{port}"),
+    ("net.namespace", All, "exec 3<>/dev/tcp/169.254.169.254/80"),
+    ("net.namespace", All, "getent hosts example.org"),
+    (
+        "net.namespace",
+        All,
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack(\"Sa*\", 1, \"\\0{name}\")) or exit 1'",
+    ),
+    (
+        "mount.absent",
+        All,
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(\"{outside}/socket\")) or exit 1'",
+    ),
+    ("mount.absent", Namespaces, "ls /var/run/docker.sock || ls /run/dbus || ls /run/user"),
+    ("seccomp.socket", All, "perl -e 'socket(S, 40, 1, 0) or exit 1'"),
+    ("seccomp.socket", All, "perl -e 'socket(S, 17, 3, 0) or exit 1'"),
+    ("seccomp.socket", All, "perl -e 'socket(S, 38, 5, 0) or exit 1'"),
+    ("cap.none", All, "perl -e 'socket(S, 2, 3, 1) or exit 1'"),
+    // Bombs' fuses, and what stays.
+    ("rlimit.core", All, "ulimit -c unlimited"),
+    ("rlimit.file-size", All, "truncate -s 9G big"),
+    ("seccomp.terminal", All, "perl -e 'exit(syscall(16, 0, 0x5412, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
+    ("mount.private", Namespaces, "[ -e /dev/shm/{name} ] || [ -e /tmp/{name} ]"),
+];
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<&'static str>>);
+
+impl OutputSink for Heard {
+    fn output(&self, _: Stream, _: &str) {}
+
+    fn denied(&self, denied: &Denied) {
+        self.0.lock().unwrap().push(denied.rule);
+    }
+}
+
+/// Tries all that make sense in this tier; returns how many.
+async fn attempt_all(home: &Path, tier: Tier) -> usize {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(outside.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::write(outside.path().join("secret"), "secret").unwrap();
+    let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.to_owned(), None).unwrap();
+    let user = UserId::from("u");
+    let other = provider.acquire(&ThreadId::from("other"), &user).await.unwrap();
+    other.write(&path("private"), b"secret", WriteMode::Overwrite).await.unwrap();
+    let sandbox: Arc<dyn Sandbox> = provider.acquire(&ThreadId::from("mine"), &user).await.unwrap();
+    assert_eq!(sandbox.capabilities().tier, tier, "{}", provider.tier());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let name = format!("hart-escape-{}", std::process::id());
+    let _socket = std::os::unix::net::UnixListener::bind(outside.path().join("socket")).unwrap();
+    let abstract_name =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name)
+            .unwrap();
+    let _abstract = std::os::unix::net::UnixListener::bind_addr(&abstract_name).unwrap();
+    let shared = [Path::new("/dev/shm").join(&name), Path::new("/tmp").join(&name)];
+    shared.iter().for_each(|file| std::fs::write(file, "").unwrap());
+    let workspace = provider.host_path(&ThreadId::from("other"), &UserId::from("u"), &path("x")).unwrap();
+    let fill = [
+        ("{outside}", outside.path().display().to_string()),
+        ("{home}", home.display().to_string()),
+        ("{other}", workspace.as_path().parent().unwrap().display().to_string()),
+        ("{port}", listener.local_addr().unwrap().port().to_string()),
+        ("{pid}", std::process::id().to_string()),
+        ("{name}", name),
+    ];
+    let mut failures = Vec::new();
+    let mut tried = 0;
+    for (rule, place, attempt) in TABLE {
+        if *place == Namespaces && tier != Tier::Isolated {
+            continue;
+        }
+        tried += 1;
+        let command =
+            fill.iter().fold((*attempt).to_owned(), |text, (name, value)| text.replace(name, value));
+        let heard = Heard::default();
+        let exec = Exec::new(format!("({command}) 2>&1")).timeout(PATIENCE);
+        let output = sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
+        let heard = heard.0.into_inner().unwrap();
+        if output.exit.success() {
+            failures.push(format!("ESCAPED {rule}: {attempt}\n  {output:?}"));
+        }
+        if rule.starts_with("seccomp.") && !heard.contains(rule) {
+            failures.push(format!("NOT LOGGED {rule}: {attempt}\n  heard {heard:?}, {output:?}"));
+        }
+    }
+    shared.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    assert!(failures.is_empty(), "{} of {tried}:\n{}", failures.len(), failures.join("\n"));
+    assert_eq!(std::fs::read_to_string(outside.path().join("secret")).unwrap(), "secret");
+    tried
+}
+
+fn supported() -> bool {
+    let here = cfg!(target_arch = "x86_64") && Path::new("/usr/bin/perl").exists();
+    if !here {
+        eprintln!("skipped: the table needs x86_64 and perl");
+    }
+    here
+}
+
+#[tokio::test]
+async fn no_way_out_of_namespaces() {
+    let home = tempfile::tempdir().unwrap();
+    if !supported() || hart_sandbox::probe().tier != Tier::Isolated {
+        return;
+    }
+    let tried = attempt_all(home.path(), Tier::Isolated).await;
+    assert!(tried >= 60, "{tried}");
+}
+
+#[tokio::test]
+async fn no_way_out_of_landlock() {
+    let Some(home) = in_a_closed_kernel("escapes::no_way_out_of_landlock", true).await else { return };
+    if supported() {
+        let tried = attempt_all(&home, Tier::Landlock).await;
+        assert!(tried >= 60, "{tried}");
+    }
+}
+
+const AS_USER: &str = "HART_SANDBOX_TEST_AS_USER";
+
+/// What matters once more, without root: the same binary as another user.
+#[test]
+fn the_same_holds_for_an_ordinary_user() {
+    if std::env::var_os(AS_USER).is_some() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    if !Path::new("/usr/bin/setpriv").exists() {
+        eprintln!("skipped: needs /usr/bin/setpriv");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let binary = place.path().join("tests");
+    // By another process: while this one had it open for writing, a test that forks would keep it from being run.
+    let copied = Command::new("/bin/cp").arg(std::env::current_exe().unwrap()).arg(&binary).status().unwrap();
+    assert!(copied.success());
+    let output = Command::new("/usr/bin/setpriv")
+        .args(["--reuid", "61234", "--regid", "61234", "--clear-groups"])
+        .arg(&binary)
+        .args(["escapes::", "conformance::", "confinement::", "identity::", "egress::", "bombs::a_"])
+        .env(AS_USER, "1")
+        .current_dir("/tmp")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && printed.contains("test result: ok"),
+        "{printed}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
