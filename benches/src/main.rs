@@ -6,11 +6,13 @@
 mod floor;
 mod memory;
 mod model;
+mod models;
 mod start;
+mod text;
 mod tokens;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One line of the table.
 pub struct Row {
@@ -28,9 +30,8 @@ fn main() -> anyhow::Result<()> {
         return model::serve(script);
     }
     let only = args.get(1).map(String::as_str);
-    let hart = hart_beside_us()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let rows = runtime.block_on(measure(&hart, only))?;
+    let rows = runtime.block_on(measure(only))?;
     println!("load at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     println!("\n| measure | hart | floor | target |\n|---|---|---|---|");
     for Row { measure, hart, floor, target } in rows {
@@ -40,7 +41,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// All of it, or only the part named on the command line.
-async fn measure(hart: &Path, only: Option<&str>) -> anyhow::Result<Vec<Row>> {
+async fn measure(only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     let wanted = |part: &str| only.is_none_or(|only| only == part);
     let mut rows = Vec::new();
     if wanted("turns") {
@@ -50,13 +51,19 @@ async fn measure(hart: &Path, only: Option<&str>) -> anyhow::Result<Vec<Row>> {
         rows.extend(tokens::throughput().await?);
         rows.extend(tokens::added_delay().await?);
     }
+    if wanted("text") {
+        rows.extend(text::measure());
+    }
+    if wanted("models") {
+        rows.extend(models::measure().await?);
+    }
     if wanted("start") {
-        rows.extend(start::measure(hart)?);
+        rows.extend(start::measure(&hart_beside_us()?)?);
     }
     if wanted("memory") {
-        rows.extend(memory::measure(hart).await?);
+        rows.extend(memory::measure(&hart_beside_us()?).await?);
     }
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|start|memory]");
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [turns|tokens|text|models|start|memory]");
     Ok(rows)
 }
 

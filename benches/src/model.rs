@@ -31,6 +31,11 @@ impl ModelProcess {
         Ok(Self { child, base_url: base_url.trim().to_owned() })
     }
 
+    /// The address without a path.
+    pub fn root(&self) -> &str {
+        self.base_url.trim_end_matches("/v1")
+    }
+
     /// hart's own client for it.
     pub fn client(&self, http: &reqwest::Client) -> anyhow::Result<Arc<dyn ChatModel>> {
         let entry = ModelEntry {

@@ -23,6 +23,7 @@ pub struct App {
     pub(crate) config: AppConfig,
     pub(crate) env: Env,
     pub(crate) http: reqwest::Client,
+    pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
     log: ThreadLog,
     user: UserId,
@@ -66,8 +67,8 @@ pub enum OpenError {
     Config(#[from] ConfigError),
     #[error("the sandbox cannot be set up")]
     Sandbox(#[from] SandboxError),
-    #[error("the HTTP client cannot be set up")]
-    Http(#[from] reqwest::Error),
+    #[error("the network cannot be set up")]
+    Http(#[from] hart_models::HttpError),
 }
 
 /// Why a thread could not be looked at.
@@ -96,8 +97,10 @@ impl App {
 
     pub fn with_config(config: AppConfig, env: Env) -> Result<Self, OpenError> {
         let user = UserId::from("default");
+        let calls = wire::calls(&config)?;
         Ok(Self {
-            http: wire::http()?,
+            http: calls.http().clone(),
+            calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
             log: ThreadLog::new(config.home.clone(), user.clone()),
             env,

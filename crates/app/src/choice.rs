@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_kernel::ChatModel;
-use hart_models::{Cassette, CassetteError, ModelConfig, Preset, Recorder, Replay, discover};
+use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
 
 use crate::demo::{self, DemoModel};
 use crate::{App, wire};
@@ -53,6 +53,8 @@ pub enum ChooseError {
     Unknown { name: String, known: Vec<String> },
     #[error(transparent)]
     Cassette(#[from] CassetteError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
 }
 
 impl ModelChoice {
@@ -105,7 +107,7 @@ pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice,
     let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await;
     match (candidates.found, name) {
         (Some((config, reason)), _) => {
-            Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(&config, &app.http) })
+            Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? })
         }
         (None, None) => Ok(ModelChoice::demo()),
         (None, Some(name)) => {
@@ -179,7 +181,8 @@ fn configured(app: &App) -> Vec<(ModelConfig, Reason)> {
 
 fn with_key(app: &App) -> Vec<(ModelConfig, Reason)> {
     let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
-    let candidate = |config: ModelConfig| {
+    let candidate = |mut config: ModelConfig| {
+        config.max_retries = retries(app);
         let variable = Preset::find(config.provider).and_then(|preset| preset.key_env.first());
         (config, Reason::Key(variable.unwrap_or(&"a key")))
     };
@@ -190,9 +193,15 @@ async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
     if app.env.get("HART_NO_PROBE").is_some() {
         return Vec::new();
     }
-    let candidate = |config: ModelConfig| {
+    let candidate = |mut config: ModelConfig| {
+        config.max_retries = retries(app);
         let reason = Reason::Local { server: config.provider, address: config.base_url.clone() };
         (config, reason)
     };
     discover::probe_local(&app.http).await.into_iter().map(candidate).collect()
+}
+
+/// How often a model that no entry describes is asked again.
+fn retries(app: &App) -> u32 {
+    app.config.calls.retry.attempts.saturating_sub(1)
 }

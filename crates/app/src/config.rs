@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing past [`AppConfig::load`] reads a file, a variable or a default again.
 
+mod calls;
 mod catalogue;
 mod check;
 mod explain;
@@ -21,6 +22,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use hart_models::config::ModelConfig;
+use hart_models::{HttpSettings, LimitSettings};
 use hart_sandbox::SandboxConfig;
 use serde_json::Value;
 
@@ -39,6 +41,10 @@ use problem::Findings;
 #[non_exhaustive]
 pub struct AppConfig {
     pub models: Vec<ModelConfig>,
+    /// How models are called.
+    pub calls: LimitSettings,
+    /// How they are reached.
+    pub network: HttpSettings,
     pub tools: ToolsConfig,
     pub sandbox: SandboxConfig,
     pub log_level: LogLevel,
@@ -140,7 +146,10 @@ impl AppConfig {
         warn_unused(&unused, findings);
         explain::collect_secrets(&tree, &Path::default(), findings);
 
-        let models = typed::models(&mut tree, env, findings);
+        let mut models = typed::models(&mut tree, env, findings);
+        let calls = calls::limits(&tree);
+        let network = calls::network(&tree, env, &cwd, findings);
+        calls::finish(&mut models, &tree, &calls.retry, &cwd, findings);
         let sandbox = typed::sandbox(&tree, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
@@ -152,6 +161,8 @@ impl AppConfig {
         let warnings = Vec::new();
         Some(Self {
             models,
+            calls,
+            network,
             tools,
             sandbox,
             log_level,

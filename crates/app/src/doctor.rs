@@ -98,7 +98,13 @@ async fn model(app: &App) -> Finding {
         );
     };
     let name = format!("{} ({reason})", config.name);
-    match reachability::check(&config, &app.http).await {
+    let http = match app.calls.client(&config) {
+        Ok(http) => http,
+        Err(error) => {
+            return Finding::bad("model", format!("{name}: {error}"), "correct the entry in config.yaml");
+        }
+    };
+    match reachability::check(&config, &http).await {
         Reachability::Ok { models } if !models.is_empty() && !models.contains(&config.model) => {
             Finding::warning(
                 "model",

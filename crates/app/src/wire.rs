@@ -7,14 +7,15 @@ use std::sync::Arc;
 use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::{Agent, BuildError, ChatModel};
-use hart_models::ModelConfig;
+use hart_models::{HttpError, Limits, ModelConfig};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 
 use crate::config::AppConfig;
 use crate::{App, Task};
 
-pub(crate) fn http() -> Result<reqwest::Client, reqwest::Error> {
-    hart_models::http::client()
+/// What all models share. One per `App`.
+pub(crate) fn calls(config: &AppConfig) -> Result<hart_models::Context, HttpError> {
+    hart_models::Context::new(config.network.clone(), Limits::new(config.calls.clone()))
 }
 
 pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, SandboxError> {
@@ -22,8 +23,10 @@ pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, Sand
     LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), Some(skills))
 }
 
-pub(crate) fn model(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
-    hart_models::build(config, http)
+/// A model that asks again and falls back, as its entry says.
+pub(crate) fn model(app: &App, config: &ModelConfig) -> Result<Arc<dyn ChatModel>, HttpError> {
+    let fallbacks = config.fallbacks.iter().filter_map(|name| app.config.model(name));
+    app.calls.model(config, fallbacks)
 }
 
 pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {

@@ -333,6 +333,67 @@ fn overrides_lie_above_the_file() {
 }
 
 #[test]
+fn how_models_are_called_and_reached_is_read() {
+    let text = "
+llm_call: {max_concurrent_calls: 4, retry_max_attempts: 5, retry_base_delay_ms: 20, retry_cap_delay_ms: 300,
+  burst_retry_base_delay_ms: 700}
+circuit_breaker: {failure_threshold: 2, recovery_timeout_sec: 1.5}
+network: {proxy: 'http://ada:hunter22@proxy.example:3128', no_proxy: internal.example, ca_file: certs/ca.pem}
+models:
+  - {name: main, use: openai, model: gpt-5, fallbacks: [spare], total_timeout: 90, connect_timeout: 3,
+     requests_per_minute: 60, tokens_per_minute: 90000, max_concurrent_calls: 2, ca_file: own.pem}
+  - {name: spare, use: anthropic, model: claude-sonnet-5-5, max_retries: 0, proxy: none}
+";
+    let dir = dir_with(text);
+    let config = load_in(dir.path(), &env(), None).unwrap();
+    assert_eq!(warnings_of(&config), [""; 0]);
+    let millis = |duration: std::time::Duration| duration.as_millis();
+    let retry = &config.calls.retry;
+    assert_eq!((retry.attempts, config.calls.max_concurrent_calls), (5, 4));
+    assert_eq!((millis(retry.base), millis(retry.cap), millis(retry.burst_base)), (20, 300, 700));
+    assert_eq!((config.calls.failure_threshold, millis(config.calls.recovery)), (2, 1500));
+    assert_eq!(config.network.ca_file, Some(dir.path().join("certs/ca.pem")));
+    assert_eq!(config.network.no_proxy.as_deref(), Some("internal.example"));
+    let main = config.model("main").unwrap();
+    assert_eq!((main.max_retries, main.fallbacks.as_slice()), (4, &["spare".to_owned()][..]));
+    assert_eq!((main.requests_per_minute, main.tokens_per_minute), (Some(60), Some(90_000)));
+    assert_eq!((millis(main.total_timeout), main.connect_timeout.map(millis)), (90_000, Some(3000)));
+    assert_eq!(main.ca_file, Some(dir.path().join("own.pem")));
+    assert_eq!(config.model("spare").unwrap().max_retries, 0);
+    let shown = format!("{config:?} {:?} {}", config.network, config.explain("network.proxy").unwrap());
+    assert!(!shown.contains("hunter22"), "{shown}");
+}
+
+#[test]
+fn the_environments_proxies_are_settings_like_others() {
+    let env = Env::from_iter([("HTTPS_PROXY", "http://proxy.example:1"), ("no_proxy", "a.example")]);
+    let config = load_in(tempfile::tempdir().unwrap().path(), &env, None).unwrap();
+    assert!(config.network.https_proxy.is_some() && config.network.http_proxy.is_none());
+    assert_eq!(config.network.no_proxy.as_deref(), Some("a.example"));
+    let config = load_in(dir_with("network: {proxy: none}").path(), &env, None).unwrap();
+    assert_eq!(config.network.https_proxy, Some(hart_models::Proxy::None));
+}
+
+#[test]
+fn a_fallback_is_another_model_and_a_proxy_an_address() {
+    let error = error_of(
+        "models:\n  - {name: main, use: openai, model: gpt-5, fallbacks: [mian, main, spar]}\n  - {name: spare, use: openai, model: gpt-5}\n",
+    );
+    assert!(
+        error.contains("`main` falls back to `spar`, which is no other model here; did you mean `spare`?"),
+        "{error}"
+    );
+    assert_eq!(error.matches("falls back to").count(), 3, "{error}");
+    let error = error_of("network: {proxy: 'socks5://ada:hunter22@x:1'}");
+    assert!(error.contains("network.proxy") && !error.contains("hunter22"), "{error}");
+    assert!(
+        error_of("models: [{use: openai, model: m, fallbacks: other}]")
+            .contains("expected a list of strings")
+    );
+    assert!(error_of("circuit_breaker: {failure_treshold: 3}").contains("did you mean `failure_threshold`?"));
+}
+
+#[test]
 fn load_never_panics() {
     let corpus = tempfile::tempdir().unwrap();
     for (name, text) in

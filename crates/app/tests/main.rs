@@ -12,3 +12,4 @@
 
 mod config;
 mod demo;
+mod guide;

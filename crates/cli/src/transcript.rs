@@ -131,7 +131,8 @@ impl Story {
             AgentEvent::ToolStarted(call) => self.started(terminal, call)?,
             AgentEvent::ToolProgress { call_id, text } => self.progress(terminal, call_id, text),
             AgentEvent::ToolFinished(result) => self.finished(terminal, result)?,
-            AgentEvent::Message(_) | AgentEvent::Values(_) | AgentEvent::Custom(_) => {}
+            AgentEvent::Custom(event) => self.custom(terminal, event)?,
+            AgentEvent::Message(_) | AgentEvent::Values(_) => {}
         }
         Ok(())
     }
@@ -152,6 +153,20 @@ impl Story {
         } else if chunk.additional_kwargs.contains_key("reasoning_content") {
             self.busy(terminal, "thinking…");
         }
+        Ok(())
+    }
+
+    /// A model that is asked again or waits for its turn: whoever watches should know why nothing comes.
+    fn custom(&mut self, terminal: &Terminal, event: &Value) -> io::Result<()> {
+        let field = |name: &str| event.get(name).and_then(Value::as_str);
+        if !matches!(field("type"), Some("llm_retry" | "llm_wait")) {
+            return Ok(());
+        }
+        let message = field("message").unwrap_or("the model is asked again");
+        // What it said so far is void, and what comes next is another message.
+        terminal.end_line()?;
+        terminal.note(&terminal.err.paint(Tone::Dim, message));
+        self.busy(terminal, "waiting for the model");
         Ok(())
     }
 

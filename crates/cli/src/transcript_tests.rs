@@ -213,3 +213,15 @@ fn counts_are_short() {
     let shown = [999, 1_000, 1_999, 123_456, 1_000_000, 12_345_678].map(count);
     assert_eq!(shown, ["999", "1.0k", "1.9k", "123.4k", "1.0M", "12.3M"]);
 }
+
+#[test]
+fn a_model_that_is_asked_again_is_one_line_between_its_answers() {
+    let stage = stage(false);
+    let event =
+        json!({"type": "llm_retry", "message": "`m` is overloaded, trying again in 2 s (attempt 2 of 3)"});
+    stage.says("m1", "Hel").tell(AgentEvent::Custom(event)).says("m2", "Hello").end();
+    assert_eq!(stage.out.text(), "Hel\nHello\n");
+    assert_eq!(stage.err.text(), "`m` is overloaded, trying again in 2 s (attempt 2 of 3)\n");
+    stage.tell(AgentEvent::Custom(json!({"type": "something_else", "message": "no"})));
+    assert!(!stage.err.text().contains("no\n"));
+}

@@ -32,7 +32,7 @@ pub use middleware::{
 };
 pub use model::{
     ChatChunk, ChatModel, ChatRequest, ChatStream, Effort, ModelProfile, ModelSettings, OutputFormat,
-    Reasoning, ToolChoice,
+    Reasoning, Restart, ToolChoice, Waiting,
 };
 pub use model_error::{ModelError, ModelErrorKind, ModelFailure, TimeoutPhase};
 pub use route::{Goto, Node, route};

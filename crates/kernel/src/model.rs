@@ -3,8 +3,10 @@
 //! Invariant: the kernel knows no provider. Whatever a provider must see again (signatures, encrypted reasoning) is
 //! inside the finished message's content blocks.
 
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::Stream;
@@ -12,7 +14,7 @@ use hart_types::{Message, ToolCallChunk};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{MessageList, ModelError, ToolSpec};
+use crate::{MessageList, ModelError, ModelErrorKind, ToolSpec};
 
 /// A language model. Implementations live in `hart-models`; an embedder may bring its own.
 ///
@@ -95,10 +97,67 @@ pub enum ChatChunk {
     Text(String),
     Reasoning(String),
     ToolCall(ToolCallChunk),
-    /// What came so far is void: the answer broke off and is being asked for again.
-    Restart(Box<ModelError>),
+    /// What came so far, if anything, is void: the answer is being asked for again.
+    Restart(Box<Restart>),
+    /// Nothing is wrong, but the request has to wait for its turn.
+    Waiting(Box<Waiting>),
     /// The whole answer: an `ai` message with content, tool calls, usage and metadata.
     Done(Box<Message>),
+}
+
+/// Why an answer is asked for again, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// Who failed: the configured name.
+    pub failed: String,
+    pub kind: ModelErrorKind,
+    /// The whole error, in words.
+    pub reason: String,
+    /// Who is asked next.
+    pub model: String,
+    /// Which attempt at that model comes next, from 1, and how many there can be.
+    pub attempt: u32,
+    pub max_attempts: u32,
+    /// How long until then.
+    pub wait: Duration,
+}
+
+/// What a request waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub model: String,
+    /// To follow the model's name.
+    pub reason: String,
+    /// How long, where that is known.
+    pub wait: Option<Duration>,
+}
+
+impl fmt::Display for Restart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}, ", self.failed, self.kind.what())?;
+        if self.model == self.failed {
+            f.write_str("trying again")?;
+        } else {
+            write!(f, "asking `{}` instead", self.model)?;
+        }
+        if self.wait >= Duration::from_secs(1) {
+            write!(f, " in {:.0} s", self.wait.as_secs_f64())?;
+        }
+        if self.attempt > 1 {
+            write!(f, " (attempt {} of {})", self.attempt, self.max_attempts)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", self.model, self.reason)?;
+        match self.wait {
+            Some(wait) => write!(f, ", waiting {:.0} s", wait.as_secs_f64().ceil()),
+            None => f.write_str(", waiting"),
+        }
+    }
 }
 
 /// What a model can do, as far as its callers care.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Agent, AgentEvent, ChatChunk, ChatRequest, HookError, ModelCore, ModelError, ModelErrorKind,
-    ModelRequest, ModelResponse, RunContext, State, Update,
+    ModelRequest, ModelResponse, Restart, RunContext, State, Update, Waiting,
 };
 
 pub(crate) struct ModelCall<'a> {
@@ -52,10 +52,13 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 impl ModelCall<'_> {
     async fn stream(&self, cx: &RunContext, request: ChatRequest) -> Result<Message, ModelError> {
         let mut id = new_id();
+        // The message that the latest fragments belong to: a broken answer is kept under the id its readers saw.
+        let mut told: Option<MessageId> = None;
         let mut stream = self.agent.model.stream(request, &cx.cancel).await?;
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.map_err(|mut error| {
-                let partial = error.take_partial().map(|partial| partial.with_id(id.clone()));
+                let seen = told.as_ref().unwrap_or(&id).clone();
+                let partial = error.take_partial().map(|partial| partial.with_id(seen));
                 error.partial(partial)
             })?;
             let fragment = match chunk {
@@ -63,10 +66,16 @@ impl ModelCall<'_> {
                 ChatChunk::Reasoning(reasoning) => Fragment { reasoning, ..Fragment::default() },
                 ChatChunk::ToolCall(call) => Fragment { call: Some(call), ..Fragment::default() },
                 // The fragments so far belong to a message that will never be whole; the next ones to another.
-                ChatChunk::Restart(error) => {
-                    let told = json!({"type": "llm_retry", "message_id": id, "reason": error.to_string()});
-                    cx.emit(AgentEvent::Custom(told)).await;
-                    id = new_id();
+                ChatChunk::Restart(restart) => {
+                    let void = told.as_ref() == Some(&id);
+                    cx.emit(AgentEvent::Custom(retry_event(&restart, void.then_some(&id)))).await;
+                    if void {
+                        id = new_id();
+                    }
+                    continue;
+                }
+                ChatChunk::Waiting(waiting) => {
+                    cx.emit(AgentEvent::Custom(wait_event(&waiting))).await;
                     continue;
                 }
                 ChatChunk::Done(mut message) => {
@@ -77,6 +86,9 @@ impl ModelCall<'_> {
                     return Ok(*message);
                 }
             };
+            if told.as_ref() != Some(&id) {
+                told = Some(id.clone());
+            }
             cx.emit(AgentEvent::MessageChunk(Box::new(fragment.into_message(&id)))).await;
         }
         let model = &self.agent.model.profile().name;
@@ -87,6 +99,34 @@ impl ModelCall<'_> {
 
 fn new_id() -> MessageId {
     MessageId::from(format!("run--{}", uuid::Uuid::now_v7()))
+}
+
+/// DeerFlow's event, and which message will never be whole, if a client saw some of it.
+fn retry_event(restart: &Restart, void: Option<&MessageId>) -> Value {
+    json!({
+        "type": "llm_retry",
+        "attempt": restart.attempt,
+        "max_attempts": restart.max_attempts,
+        "wait_ms": millis(restart.wait),
+        "reason": restart.kind.code(),
+        "message": restart.to_string(),
+        "error": restart.reason,
+        "model": restart.model,
+        "message_id": void,
+    })
+}
+
+fn wait_event(waiting: &Waiting) -> Value {
+    json!({
+        "type": "llm_wait",
+        "wait_ms": waiting.wait.map(millis),
+        "message": waiting.to_string(),
+        "model": waiting.model,
+    })
+}
+
+fn millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[derive(Default)]

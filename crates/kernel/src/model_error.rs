@@ -132,6 +132,16 @@ impl ModelError {
         self
     }
 
+    /// Adds to what the provider said.
+    #[must_use]
+    pub fn note(mut self, note: &str) -> Self {
+        if !self.0.message.is_empty() && !note.is_empty() {
+            self.0.message.push_str("; ");
+        }
+        self.0.message.push_str(note);
+        self
+    }
+
     /// Takes out what had arrived of a broken answer.
     pub fn take_partial(&mut self) -> Option<Message> {
         self.0.partial.take().map(|partial| *partial)
@@ -152,8 +162,27 @@ impl ModelErrorKind {
         )
     }
 
-    /// What went wrong, to follow "the model".
-    fn what(self) -> &'static str {
+    /// One word for it, for programs.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Timeout(_) => "timeout",
+            Self::Auth => "auth",
+            Self::RateLimit => "rate_limit",
+            Self::Overloaded => "overloaded",
+            Self::ContextOverflow { .. } => "context_overflow",
+            Self::BadRequest => "bad_request",
+            Self::ContentFilter => "content_filter",
+            Self::Malformed => "malformed",
+            Self::Interrupted => "interrupted",
+            Self::NotRecorded => "not_recorded",
+            Self::Resting => "resting",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// What went wrong, to follow the model's name.
+    pub fn what(self) -> &'static str {
         match self {
             Self::Network => "cannot be reached",
             Self::Timeout(TimeoutPhase::Connect) => "did not accept the connection in time",

@@ -279,3 +279,100 @@ async fn private_keys_are_in_no_event() {
         assert!(!shown.contains("canary"), "{shown}");
     }
 }
+
+/// Plays chunks as they stand.
+struct Chunks(Mutex<Vec<Result<ChatChunk, ModelError>>>);
+
+#[async_trait]
+impl ChatModel for Chunks {
+    fn profile(&self) -> &ModelProfile {
+        static PROFILE: std::sync::LazyLock<ModelProfile> = std::sync::LazyLock::new(|| ModelProfile {
+            name: "chunks".into(),
+            context_window: None,
+            vision: false,
+            thinking: false,
+        });
+        &PROFILE
+    }
+
+    async fn stream(
+        &self,
+        _: ChatRequest,
+        _: &tokio_util::sync::CancellationToken,
+    ) -> Result<ChatStream, ModelError> {
+        Ok(Box::pin(futures_util::stream::iter(std::mem::take(&mut *self.0.lock().unwrap()))))
+    }
+}
+
+fn restart(attempt: u32) -> Result<ChatChunk, ModelError> {
+    Ok(ChatChunk::Restart(Box::new(Restart {
+        failed: "m".into(),
+        kind: ModelErrorKind::Overloaded,
+        reason: "the whole story".into(),
+        model: "m".into(),
+        attempt,
+        max_attempts: 3,
+        wait: std::time::Duration::from_millis(1500),
+    })))
+}
+
+async fn play(
+    chunks: Vec<Result<ChatChunk, ModelError>>,
+) -> (RunReport, Vec<String>, Vec<serde_json::Value>) {
+    let ears = Arc::new(Ears::default());
+    let agent = Agent::builder(Arc::new(Chunks(Mutex::new(chunks)))).build().unwrap();
+    let report = agent.run(ask("q"), &cx().with_events(ears.clone())).await;
+    let events = ears.0.lock().unwrap();
+    let (mut ids, mut told) = (Vec::new(), Vec::new());
+    for event in events.iter() {
+        match event {
+            AgentEvent::MessageChunk(chunk) => ids.extend(chunk.id.as_ref().map(ToString::to_string)),
+            AgentEvent::Custom(custom) => told.push(custom.clone()),
+            _ => {}
+        }
+    }
+    ids.dedup();
+    (report, ids, told)
+}
+
+#[tokio::test]
+async fn an_answer_that_is_asked_for_again_gets_another_id_and_is_told() {
+    let text = |text: &str| Ok(ChatChunk::Text(text.to_owned()));
+    let chunks =
+        vec![restart(2), text("hal"), restart(3), text("half"), Ok(ChatChunk::Done(Box::new(say("half"))))];
+    let (report, ids, told) = play(chunks).await;
+    assert_eq!(ids.len(), 2, "the first attempt said nothing, so its id is still free: {ids:?}");
+    let last = report.state().messages().last().unwrap().id.as_ref().unwrap().to_string();
+    assert_eq!((last, report.answer().unwrap()), (ids[1].clone(), "half".to_owned()));
+    assert_eq!(told[0]["message_id"], serde_json::Value::Null);
+    assert_eq!(told[1]["message_id"], ids[0]);
+    assert_eq!(
+        (told[1]["type"].as_str(), told[1]["attempt"].as_u64(), told[1]["max_attempts"].as_u64()),
+        (Some("llm_retry"), Some(3), Some(3))
+    );
+    assert_eq!((told[1]["wait_ms"].as_u64(), told[1]["reason"].as_str()), (Some(1500), Some("overloaded")));
+    assert_eq!(told[1]["message"], "`m` is overloaded, trying again in 2 s (attempt 3 of 3)");
+    assert_eq!(told[1]["error"], "the whole story");
+}
+
+#[tokio::test]
+async fn a_broken_answer_is_kept_under_the_id_its_readers_saw() {
+    let error = ModelError::new(ModelErrorKind::Overloaded, "m", "").partial(Some(say("hal")));
+    let (report, ids, _) = play(vec![Ok(ChatChunk::Text("hal".into())), restart(2), Err(error)]).await;
+    let kept = report.state().messages().last().unwrap().clone();
+    assert_eq!((kept.text().as_str(), kept.id.as_ref().unwrap().as_str()), ("hal", ids[0].as_str()));
+    assert!(report.outcome.is_err());
+}
+
+#[tokio::test]
+async fn a_wait_for_a_turn_is_told() {
+    let waiting = Waiting {
+        model: "m".into(),
+        reason: "has used up its rate".into(),
+        wait: Some(std::time::Duration::from_secs(3)),
+    };
+    let chunks = vec![Ok(ChatChunk::Waiting(Box::new(waiting))), Ok(ChatChunk::Done(Box::new(say("ok"))))];
+    let (_, _, told) = play(chunks).await;
+    assert_eq!((told[0]["type"].as_str(), told[0]["wait_ms"].as_u64()), (Some("llm_wait"), Some(3000)));
+    assert_eq!(told[0]["message"], "`m` has used up its rate, waiting 3 s");
+}

@@ -3,6 +3,8 @@
 //! Invariant: the blocks of an answer go back as they came, in their order: thinking is signed, and a changed block is
 //! refused.
 
+mod caching;
+mod claude;
 mod request;
 mod stream;
 
@@ -14,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::ModelConfig;
 use crate::http::Endpoint;
+use crate::structured;
 use request::{Encoder, Settings};
 use stream::MessagesDecoder;
 
@@ -58,12 +61,15 @@ impl ChatModel for Anthropic {
 
     async fn stream(
         &self,
-        request: ChatRequest,
+        mut request: ChatRequest,
         cancel: &CancellationToken,
     ) -> Result<ChatStream, ModelError> {
+        let format = request.settings.output.clone();
+        let after = structured::prepare(self.settings.structured(&format), &mut request);
         let body = self.body(&request);
         drop(request);
         let decoder = MessagesDecoder::new(self.endpoint.provider);
-        self.endpoint.post(&self.http, body, cancel, decoder).await
+        let answer = self.endpoint.post(&self.http, body, cancel, decoder).await?;
+        Ok(structured::finish(answer, after, &format))
     }
 }

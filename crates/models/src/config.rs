@@ -4,20 +4,28 @@
 
 mod keys;
 mod presets;
+mod switch;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::http::Proxy;
 pub use keys::{ENTRY_KEYS, KeyDoc};
 pub use presets::{Dialect, PRESETS, Preset};
+pub use switch::Switch;
+
+pub use crate::structured::StructuredOutput;
 
 /// Providers pause while they think; four minutes without a byte is a hang.
 pub const DEFAULT_STREAM_CHUNK_TIMEOUT: Duration = Duration::from_secs(240);
 pub const DEFAULT_MAX_RETRIES: u32 = 2;
+/// Longer than any answer that somebody waits for.
+pub const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// One element of `models:` as the user wrote it. [`ENTRY_KEYS`] documents every key.
 #[derive(Clone, Default, Deserialize)]
@@ -56,6 +64,19 @@ pub struct ModelEntry {
     pub send_reasoning: Option<bool>,
     pub max_tokens_key: Option<MaxTokensKey>,
     pub use_responses_api: Option<bool>,
+    pub connect_timeout: Option<f64>,
+    pub total_timeout: Option<f64>,
+    pub proxy: Option<String>,
+    pub ca_file: Option<PathBuf>,
+    pub fallbacks: Option<Vec<String>>,
+    pub max_concurrent_calls: Option<u32>,
+    pub requests_per_minute: Option<u32>,
+    pub tokens_per_minute: Option<u32>,
+    pub text_tool_calls: Option<Switch>,
+    pub think_tags: Option<Switch>,
+    #[serde(alias = "enable_prompt_caching")]
+    pub prompt_caching: Option<bool>,
+    pub structured_output: Option<StructuredOutput>,
     /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -103,8 +124,22 @@ pub struct ModelConfig {
     /// How long to wait for the response headers; `stream_chunk_timeout` when not given.
     pub timeout: Option<Duration>,
     pub stream_chunk_timeout: Duration,
-    /// For whoever repeats a failed call; a model itself never does.
+    /// How long a connection may take; the client's default when not given.
+    pub connect_timeout: Option<Duration>,
+    /// A call with all its repetitions and pauses.
+    pub total_timeout: Duration,
+    /// How often [`Resilient`](crate::Resilient) repeats a failed call.
     pub max_retries: u32,
+    /// Names of the models that are asked when this one fails.
+    pub fallbacks: Vec<String>,
+    /// Calls at once at this address.
+    pub max_concurrent_calls: Option<u32>,
+    pub requests_per_minute: Option<u32>,
+    pub tokens_per_minute: Option<u32>,
+    /// Instead of the network's proxy.
+    pub proxy: Option<Proxy>,
+    /// Certificates to trust beside the system's.
+    pub ca_file: Option<PathBuf>,
     pub supports_thinking: bool,
     pub supports_reasoning_effort: bool,
     pub supports_vision: bool,
@@ -112,10 +147,16 @@ pub struct ModelConfig {
     pub when_thinking_disabled: Map<String, Value>,
     /// Whether the provider wants to see its `reasoning_content` again.
     pub send_reasoning: bool,
+    /// Whether the parts of a request that stay the same are marked for the provider's cache.
+    pub prompt_caching: bool,
+    /// How JSON is asked for; by provider and model when not given.
+    pub structured_output: Option<StructuredOutput>,
     pub context_window: Option<u32>,
     /// Merged into every request body.
     pub extra_body: Map<String, Value>,
     pub pricing: Option<Pricing>,
+    /// What of the model's text is read as tool calls and as reasoning.
+    pub text: crate::TextOptions,
     /// Keys of the entry that have no meaning here.
     pub ignored: Vec<String>,
 }
@@ -163,6 +204,10 @@ impl ModelConfig {
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
         let timeout = seconds("timeout", entry.timeout)?;
         let stream_chunk_timeout = seconds("stream_chunk_timeout", entry.stream_chunk_timeout)?;
+        let connect_timeout = seconds("connect_timeout", entry.connect_timeout)?;
+        let total_timeout = seconds("total_timeout", entry.total_timeout)?;
+        let proxy = entry.proxy.as_deref().map(Proxy::parse).transpose();
+        let proxy = proxy.map_err(|message| ModelConfigError::Invalid { name: name.clone(), message })?;
         let headers = headers(&name, entry.default_headers.unwrap_or_default())?;
 
         let mut when_thinking_enabled = entry.when_thinking_enabled.unwrap_or_default();
@@ -181,17 +226,29 @@ impl ModelConfig {
                 _ => ignored.push(key),
             }
         }
+        if entry.prompt_caching == Some(true) && preset.dialect != Dialect::Anthropic {
+            // The others cache by themselves.
+            ignored.push("prompt_caching".to_owned());
+        }
         crate::merge::deep(&mut extra_body, entry.extra_body.unwrap_or_default());
         let max_tokens_key = match (entry.max_tokens_key, entry.max_completion_tokens) {
             (Some(key), _) => key,
             (None, Some(_)) => MaxTokensKey::MaxCompletionTokens,
             (None, None) => preset.max_tokens_key(&entry.model),
         };
+        let text = preset.text_options(
+            &base_url,
+            entry.text_tool_calls.unwrap_or_default(),
+            entry.think_tags.unwrap_or_default(),
+        );
         Ok(Self {
+            text,
             provider: preset.name,
             dialect,
             max_tokens_key,
             send_reasoning: entry.send_reasoning.unwrap_or(preset.send_reasoning),
+            prompt_caching: entry.prompt_caching.unwrap_or(preset.dialect == Dialect::Anthropic),
+            structured_output: entry.structured_output,
             model: entry.model,
             display_name: entry.display_name,
             description: entry.description,
@@ -202,7 +259,15 @@ impl ModelConfig {
             temperature: entry.temperature,
             timeout,
             stream_chunk_timeout: stream_chunk_timeout.unwrap_or(DEFAULT_STREAM_CHUNK_TIMEOUT),
+            connect_timeout,
+            total_timeout: total_timeout.unwrap_or(DEFAULT_TOTAL_TIMEOUT),
             max_retries: entry.max_retries.unwrap_or(DEFAULT_MAX_RETRIES),
+            fallbacks: entry.fallbacks.unwrap_or_default(),
+            max_concurrent_calls: entry.max_concurrent_calls,
+            requests_per_minute: entry.requests_per_minute,
+            tokens_per_minute: entry.tokens_per_minute,
+            proxy,
+            ca_file: entry.ca_file,
             supports_thinking: entry.supports_thinking.unwrap_or(false),
             supports_reasoning_effort: entry.supports_reasoning_effort.unwrap_or(false),
             supports_vision: entry.supports_vision.unwrap_or(false),

@@ -198,3 +198,32 @@ fn ollama_has_a_window_that_an_agent_fits_into() {
     assert_eq!(window(json!({"use": "ollama", "model": "m", "num_ctx": 4096})), Some(4096));
     assert_eq!(window(json!({"use": "ollama", "model": "m", "base_url": "http://box:1/v1"})), None);
 }
+
+#[test]
+fn text_is_searched_where_open_models_are_served_or_as_the_user_says() {
+    use crate::CallsInText::{Always, Off, UnlessNative};
+    let text = |entry: Value| {
+        let entry: ModelEntry = serde_json::from_value(entry).unwrap();
+        ModelConfig::resolve(entry, &|_| Some("key".into())).unwrap().text
+    };
+    let of = |provider: &str, more: Value| {
+        let mut entry =
+            json!({"name": "m", "model": "x", "use": provider, "base_url": "http://127.0.0.1:1/v1"});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let text = text(entry);
+        (text.calls, text.think)
+    };
+    for provider in ["ollama", "lmstudio", "llamacpp", "vllm", "openai-compatible", "openrouter", "openai"] {
+        assert_eq!(of(provider, json!({})), (UnlessNative, true), "{provider}");
+    }
+    for provider in ["anthropic", "gemini", "deepseek", "moonshot", "mistral", "xai"] {
+        assert_eq!(of(provider, json!({})), (Off, false), "{provider}");
+    }
+    assert_eq!(of("groq", json!({})), (Off, true));
+    let own = text(json!({"name": "m", "model": "x", "use": "openai"}));
+    assert_eq!((own.calls, own.think), (Off, false), "OpenAI itself calls natively");
+    assert_eq!(of("deepseek", json!({"text_tool_calls": "on", "think_tags": true})), (Always, true));
+    assert_eq!(of("ollama", json!({"text_tool_calls": false, "think_tags": "off"})), (Off, false));
+    let wrong = serde_json::from_value::<ModelEntry>(json!({"text_tool_calls": "maybe"}));
+    assert!(wrong.err().unwrap().to_string().contains("`auto`, `on` or `off`"));
+}

@@ -79,6 +79,15 @@ impl Conversation {
         &self.bytes
     }
 
+    /// All up to the last item that `wanted` takes, and the rest. Only the newest few are looked at.
+    pub(crate) fn split_after_last(&self, wanted: impl Fn(&[u8]) -> bool) -> (&[u8], &[u8]) {
+        let ends = self.marks.iter().rev().take(4).map(|(_, end)| *end);
+        let starts = ends.clone().skip(1).chain([0]);
+        let item = |(start, end): &(usize, usize)| self.bytes.get(*start..*end).is_some_and(&wanted);
+        let end = starts.zip(ends).find(item).map_or(0, |(_, end)| end);
+        self.bytes.split_at_checked(end).unwrap_or((&[], &self.bytes))
+    }
+
     fn cut(&mut self, common: usize) {
         while self.marks.last().is_some_and(|(index, _)| *index >= common) {
             self.marks.pop();

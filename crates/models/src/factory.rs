@@ -2,24 +2,86 @@
 //!
 //! Invariant: this is the only place that chooses between dialects.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::ChatModel;
 
 use crate::anthropic::Anthropic;
 use crate::config::{Dialect, ModelConfig};
 use crate::gemini::Gemini;
+use crate::http::{self, HttpError, HttpSettings};
 use crate::ollama::Ollama;
 use crate::openai::OpenAi;
+use crate::resilient::{Limits, Resilient, Route};
 use crate::responses::Responses;
+use crate::text_calls::{CallsInText, TextCalls, TextOptions};
 
-/// The model of `config`, talking over `http`.
+/// The model of `config`, talking over `http`. It asks once: see [`Context::model`] for one that does not give up.
 pub fn build(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
-    match config.dialect {
+    let model: Arc<dyn ChatModel> = match config.dialect {
         Dialect::OpenAi => Arc::new(OpenAi::new(config, http)),
         Dialect::Anthropic => Arc::new(Anthropic::new(config, http)),
         Dialect::Responses => Arc::new(Responses::new(config, http)),
         Dialect::Gemini => Arc::new(Gemini::new(config, http)),
         Dialect::Ollama => Arc::new(Ollama::new(config, http)),
+    };
+    let off = TextOptions { calls: CallsInText::Off, think: false, opened: false };
+    if config.text == off { model } else { Arc::new(TextCalls::new(model, config.text)) }
+}
+
+/// What all models of a process have in common: the way out, and the limits.
+#[derive(Debug)]
+pub struct Context {
+    settings: HttpSettings,
+    http: reqwest::Client,
+    limits: Arc<Limits>,
+    /// Of models that go another way than the rest.
+    others: Mutex<HashMap<HttpSettings, reqwest::Client>>,
+}
+
+impl Context {
+    pub fn new(settings: HttpSettings, limits: Arc<Limits>) -> Result<Self, HttpError> {
+        let http = http::client_with(&settings)?;
+        Ok(Self { settings, http, limits, others: Mutex::default() })
+    }
+
+    /// The client that models share unless they have settings of their own.
+    pub fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+
+    /// The client of one model.
+    pub fn client(&self, config: &ModelConfig) -> Result<reqwest::Client, HttpError> {
+        let mut settings = self.settings.clone();
+        if let Some(proxy) = config.proxy.clone() {
+            settings = settings.with_proxy(proxy);
+        }
+        settings.ca_file = config.ca_file.clone().or(settings.ca_file);
+        settings.connect_timeout = config.connect_timeout.or(settings.connect_timeout);
+        if settings == self.settings {
+            return Ok(self.http.clone());
+        }
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = others.get(&settings) {
+            return Ok(client.clone());
+        }
+        let client = http::client_with(&settings)?;
+        others.insert(settings, client.clone());
+        Ok(client)
+    }
+
+    /// The model of `config`, repeated, limited, and replaced by `fallbacks` where it fails.
+    pub fn model<'a>(
+        &self,
+        config: &ModelConfig,
+        fallbacks: impl IntoIterator<Item = &'a ModelConfig>,
+    ) -> Result<Arc<dyn ChatModel>, HttpError> {
+        let route = |config: &ModelConfig| {
+            let model = build(config, &self.client(config)?);
+            Ok::<_, HttpError>(Route::new(model, config, &self.limits))
+        };
+        let fallbacks = fallbacks.into_iter().map(route).collect::<Result<Vec<_>, _>>()?;
+        Ok(Arc::new(Resilient::new(route(config)?, fallbacks, &self.limits)))
     }
 }

@@ -5,6 +5,7 @@
 mod answer;
 mod failure;
 mod frames;
+mod network;
 
 use std::fmt;
 use std::time::Duration;
@@ -20,23 +21,10 @@ use answer::Answer;
 pub(crate) use answer::{Decoder, Fault, Progress};
 pub(crate) use failure::{Failure, chain};
 pub(crate) use frames::Framing;
+pub use network::{HttpError, HttpSettings, Proxy, client, client_with};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Enough for any provider's error; an HTML page from a proxy is cut.
 const MAX_ERROR_BODY: usize = 64 * 1024;
-
-/// The client that all models share. An answer may take hours, so it has no total timeout; waits are bounded one by
-/// one where they happen.
-pub fn client() -> Result<reqwest::Client, reqwest::Error> {
-    reqwest::Client::builder()
-        .user_agent(concat!("hart/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        .tcp_keepalive(Duration::from_secs(30))
-        .pool_idle_timeout(Duration::from_secs(90))
-        .pool_max_idle_per_host(64)
-        .build()
-}
 
 /// Where one model answers, and how long it may be silent.
 #[derive(Clone)]
@@ -45,7 +33,8 @@ pub(crate) struct Endpoint {
     pub(crate) provider: &'static str,
     url: String,
     headers: HeaderMap,
-    key: Option<SecretString>,
+    /// The key, and the values of the user's headers: they may be keys as well.
+    secrets: Vec<SecretString>,
     first_byte_within: Duration,
     silence: Duration,
 }
@@ -63,7 +52,12 @@ impl Endpoint {
             provider: config.provider,
             url: format!("{}{path}", config.base_url),
             headers,
-            key: config.api_key.clone(),
+            secrets: config
+                .api_key
+                .iter()
+                .chain(config.headers.iter().map(|(_, value)| value))
+                .cloned()
+                .collect(),
             first_byte_within: config.timeout.unwrap_or(config.stream_chunk_timeout),
             silence: config.stream_chunk_timeout,
         }
@@ -98,11 +92,13 @@ impl Endpoint {
         }
         if is_json(response.headers()) {
             // Asked for a stream and got one object: an error told with status 200, or a server that cannot stream.
+            let request_id = failure::request_id(response.headers());
             let body = self.body(response, cancel).await?;
-            return Err(match Failure::of_body(&body) {
+            let error = match Failure::of_body(&body) {
                 Some(failure) => self.failure(failure, None),
                 None => self.protocol("it answered with JSON instead of an event stream"),
-            });
+            };
+            return Err(error.request_id(request_id));
         }
         Ok(Box::pin(Answer::new(self.clone(), response, cancel, decoder)))
     }
@@ -152,8 +148,8 @@ impl Endpoint {
     }
 
     fn failure(&self, mut failure: Failure, retry_after: Option<Duration>) -> ModelError {
-        if let Some(key) = &self.key {
-            failure.redact(key.expose_secret());
+        for secret in &self.secrets {
+            failure.redact(secret.expose_secret());
         }
         failure.into_error(&self.model, retry_after).provider(self.provider)
     }

@@ -1,7 +1,7 @@
 //! Turns a `ChatRequest` into a provider's stream of chunks.
 //!
-//! Invariant: a provider's JSON is named here and nowhere else; nothing here retries, and nothing reads the
-//! environment or a file that it was not given.
+//! Invariant: a provider's JSON is named here and nowhere else; a dialect asks once and [`Resilient`] alone asks again;
+//! nothing reads the environment or a file that it was not given.
 
 mod anthropic;
 pub mod config;
@@ -9,6 +9,7 @@ mod continued;
 pub mod discover;
 mod encoded;
 mod factory;
+mod files;
 mod gemini;
 pub mod http;
 mod lines;
@@ -17,26 +18,38 @@ mod ollama;
 mod openai;
 mod playback;
 pub mod reachability;
+mod repair;
 pub mod replay;
+mod resilient;
 mod responses;
 mod scripted;
 pub mod sse;
 mod strict_schema;
+mod structured;
+mod text_calls;
 mod thinking;
+pub mod tokens;
 mod tool_args;
 mod wire;
 
 pub use anthropic::Anthropic;
 pub use config::{
-    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing,
+    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing, Switch,
 };
-pub use factory::build;
+pub use factory::{Context, build};
 pub use gemini::Gemini;
+pub use http::{HttpError, HttpSettings, Proxy};
 pub use ollama::Ollama;
 pub use openai::OpenAi;
 pub use reachability::Reachability;
+pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
+pub use resilient::{LimitSettings, Limits, Resilient, RetryPolicy, Route};
 pub use responses::Responses;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
+#[doc(hidden)]
+pub use text_calls::scan as scan_text;
+pub use text_calls::{CallsInText, TextCalls, TextOptions};
+pub use tokens::TokenCounter;
 pub use tool_args::parse_tool_arguments;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::ModelConfig;
 use crate::http::Endpoint;
+use crate::structured;
 pub(crate) use request::decimal;
 use request::{Encoder, Settings};
 use stream::ChatDecoder;
@@ -56,12 +57,15 @@ impl ChatModel for OpenAi {
 
     async fn stream(
         &self,
-        request: ChatRequest,
+        mut request: ChatRequest,
         cancel: &CancellationToken,
     ) -> Result<ChatStream, ModelError> {
+        let format = request.settings.output.clone();
+        let after = structured::prepare(self.settings.structured, &mut request);
         let body = self.body(&request);
         drop(request);
         let decoder = ChatDecoder::new(self.endpoint.provider);
-        self.endpoint.post(&self.http, body, cancel, decoder).await
+        let answer = self.endpoint.post(&self.http, body, cancel, decoder).await?;
+        Ok(structured::finish(answer, after, &format))
     }
 }

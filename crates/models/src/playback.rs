@@ -42,7 +42,7 @@ fn chunks(message: Message) -> VecDeque<ChatChunk> {
     let mut say = |block: &Block| match block.view() {
         BlockView::Text(text) => out.extend(pieces(text).map(ChatChunk::Text)),
         BlockView::Reasoning { text, .. } => out.extend(pieces(text).map(ChatChunk::Reasoning)),
-        BlockView::Image(_) | BlockView::Other(_) => {}
+        BlockView::Image(_) | BlockView::File { .. } | BlockView::Other(_) => {}
     };
     match &message.content {
         Content::Text(text) => say(&Block::Bare(text.clone())),

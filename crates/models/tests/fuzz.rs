@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use hart_models::{SseDecoder, parse_tool_arguments};
+use hart_models::{CallsInText, SseDecoder, TextOptions, parse_tool_arguments, repair, scan_text};
+use serde_json::Value;
+
+use crate::text_calls::{WORDS, letters, tools};
 
 const ITERATIONS: u32 = 3000;
 
@@ -54,4 +57,44 @@ fn tool_arguments_are_an_object_or_an_error() {
             Err(error) => assert!(!error.is_empty()),
         }
     });
+}
+
+#[test]
+fn repair_gives_a_value_or_a_place() {
+    let words: [&[u8]; 12] =
+        [b"{", b"}", b"[", b"\"", b"'", b"\\u", b":", b"None", b"//", b"```", b",", b"\xe2\x80\x9c"];
+    hart_testkit::fuzz::run(&corpus("tool_args"), ITERATIONS, 3, &words, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let valid = serde_json::from_str::<Value>(&text).ok().filter(Value::is_object);
+        match (repair(&text), valid) {
+            (Ok(read), Some(valid)) => assert!(!read.repaired && read.value == valid),
+            (Ok(read), None) => {
+                let again = repair(&read.value.to_string()).unwrap();
+                assert!(!again.repaired || !read.value.is_object());
+            }
+            (Err(error), valid) => assert!(valid.is_none() && error.line > 0),
+        }
+    });
+}
+
+#[test]
+fn calls_in_text_do_not_depend_on_how_it_is_cut() {
+    let words = WORDS.map(str::as_bytes);
+    let options = TextOptions { calls: CallsInText::UnlessNative, think: true, opened: false };
+    for (seed, name) in [(4, "text_calls"), (5, "prose")] {
+        hart_testkit::fuzz::run(&corpus(name), ITERATIONS, seed, &words, |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let outcome = |message: hart_types::Message| {
+                let ai = message.as_ai().unwrap();
+                let calls: Vec<_> = ai.tool_calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
+                let invalid: Vec<_> = ai.invalid_tool_calls.iter().map(|c| c.args.clone()).collect();
+                assert!(calls.iter().all(|(name, _)| tools().iter().any(|tool| tool.name == *name)));
+                (message.content.clone(), calls, invalid)
+            };
+            for cut in [false, true] {
+                let whole = outcome(scan_text(&tools(), [&*text], options, cut).1);
+                assert_eq!(outcome(scan_text(&tools(), letters(&text), options, cut).1), whole);
+            }
+        });
+    }
 }

@@ -12,12 +12,20 @@
 
 mod anthropic;
 mod both;
+mod caching;
+mod fault_table;
 mod faults;
+mod files;
 mod fuzz;
+mod garbage_table;
 mod gemini;
 mod local;
+mod network;
 mod ollama;
 mod openai;
 mod recording;
+mod repair;
 mod responses;
+mod structured;
 mod support;
+mod text_calls;

@@ -13,6 +13,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const KEY: &str = "sk-test-very-secret";
+/// Those that send a call's arguments as text, which can be broken in ways that an object cannot.
+pub(crate) const WITH_TEXT_ARGUMENTS: [Dialect; 3] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses];
+
 pub(crate) const DIALECTS: [Dialect; 5] =
     [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
@@ -32,6 +36,10 @@ pub(crate) fn config(server: &ModelServer, dialect: Dialect, more: Value) -> Mod
         json!({"name": "m", "use": provider, "model": "mock-1", "base_url": base, "api_key": KEY});
     if dialect == Dialect::Responses {
         entry["use_responses_api"] = json!(true);
+    }
+    if dialect == Dialect::Anthropic {
+        // Whole requests are compared here; what caching adds to them has its own tests.
+        entry["prompt_caching"] = json!(false);
     }
     entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let entry: ModelEntry = serde_json::from_value(entry).unwrap();
@@ -83,7 +91,8 @@ pub(crate) async fn collect(mut stream: ChatStream) -> Result<Said, ModelError> 
     while let Some(chunk) = stream.next().await {
         assert!(said.message.is_none(), "nothing comes after the end");
         match chunk? {
-            ChatChunk::Restart(error) => panic!("nothing here retries: {error}"),
+            ChatChunk::Restart(restart) => panic!("nothing here retries: {restart}"),
+            ChatChunk::Waiting(waiting) => panic!("nothing here waits: {waiting}"),
             ChatChunk::Text(text) => said.text.push_str(&text),
             ChatChunk::Reasoning(text) => said.reasoning.push_str(&text),
             ChatChunk::ToolCall(call) => {
@@ -118,4 +127,31 @@ pub(crate) async fn fails(model: &dyn ChatModel, request: ChatRequest) -> ModelE
         }
         Ok(said) => panic!("an answer instead of an error: {said:?}"),
     }
+}
+
+/// Everything a model said that does not give up at once.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) text: String,
+    pub(crate) restarts: Vec<hart_kernel::Restart>,
+    pub(crate) answer: Option<Result<Message, ModelError>>,
+}
+
+pub(crate) async fn hear(model: &dyn ChatModel, request: ChatRequest) -> Heard {
+    let mut heard = Heard::default();
+    let mut stream = model.stream(request, &CancellationToken::new()).await.unwrap();
+    while let Some(item) = stream.next().await {
+        assert!(heard.answer.is_none(), "nothing comes after the end");
+        match item {
+            Ok(ChatChunk::Text(text)) => heard.text.push_str(&text),
+            Ok(ChatChunk::Reasoning(_) | ChatChunk::ToolCall(_) | ChatChunk::Waiting(_)) => {}
+            Ok(ChatChunk::Restart(restart)) => {
+                heard.text.clear();
+                heard.restarts.push(*restart);
+            }
+            Ok(ChatChunk::Done(message)) => heard.answer = Some(Ok(*message)),
+            Err(error) => heard.answer = Some(Err(error)),
+        }
+    }
+    heard
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// Folders that hold what others wrote or what was built.
 const NOT_OURS: [&str; 5] = ["target", "node_modules", ".git", ".hart", "dist"];
 
-/// A fenced block whose info string is `sh run`.
+/// A fenced block; where nothing else is said, one whose info string is `sh run`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
     pub file: PathBuf,
@@ -33,19 +33,33 @@ pub fn snippets(root: &Path) -> Vec<Snippet> {
 /// The runnable snippets of one text.
 #[must_use]
 pub fn snippets_in(file: &Path, markdown: &str) -> Vec<Snippet> {
+    let runs = |info: &str| {
+        let mut words = info.split_whitespace();
+        words.next() == Some("sh") && words.any(|word| word == "run")
+    };
+    fenced(file, markdown, runs)
+}
+
+/// The blocks of the Markdown files in `folder` whose info string begins with `language`.
+#[must_use]
+pub fn blocks(folder: &Path, language: &str) -> Vec<Snippet> {
+    let is = |info: &str| info.split_whitespace().next() == Some(language);
+    markdown_files(folder).into_iter().flat_map(|file| fenced(&file, &read(&file), is)).collect()
+}
+
+fn fenced(file: &Path, markdown: &str, wanted: impl Fn(&str) -> bool) -> Vec<Snippet> {
     let mut found: Vec<Snippet> = Vec::new();
     let mut running = false;
     for line in lines(markdown) {
         match line.kind {
             Kind::Open(info) => {
-                let mut words = info.split_whitespace();
-                running = words.next() == Some("sh") && words.any(|word| word == "run");
+                running = wanted(info);
                 if running {
                     found.push(Snippet { file: file.to_path_buf(), line: line.number, code: String::new() });
                 }
             }
             Kind::Code if running => {
-                let snippet = found.last_mut().expect("a running fence has begun a snippet");
+                let snippet = found.last_mut().expect("a wanted fence has begun a snippet");
                 snippet.code.push_str(line.text);
                 snippet.code.push('\n');
             }

@@ -288,7 +288,7 @@ fn respond(dialect: Dialect, turn: &Turn, asked: &Asked, stream: bool, witness: 
             let message = turn.message.as_deref().unwrap_or("scripted error");
             (JSON, whole(&wire::error(dialect, turn.status, message)))
         }
-        None if stream => (streamed, wire::events(dialect, turn, asked)),
+        None if stream => (streamed, broken(wire::events(dialect, turn, asked), dialect, turn, asked)),
         None => (JSON, whole(&wire::message(dialect, turn, asked))),
     };
     let mut response =
@@ -311,6 +311,21 @@ fn respond(dialect: Dialect, turn: &Turn, asked: &Asked, stream: bool, witness: 
         headers.insert(name, HeaderValue::try_from(value).expect("a header value"));
     }
     response
+}
+
+/// The events as the turn misspells them: ended twice, or broken off in the middle of the last part.
+fn broken(mut events: Vec<Bytes>, dialect: Dialect, turn: &Turn, asked: &Asked) -> Vec<Bytes> {
+    if turn.ends_twice {
+        let ending = events.split_off(events.len().saturating_sub(2));
+        events.extend(ending.iter().cloned().chain(ending.clone()));
+    }
+    if let Some(tail) = &turn.breaks {
+        let half = wire::events(dialect, &turn.halved(), asked);
+        let common = events.iter().zip(&half).take_while(|(whole, half)| whole == half).count();
+        events.truncate(common);
+        events.extend(Some(tail.clone()).filter(|tail| !tail.is_empty()));
+    }
+    events
 }
 
 fn json(status: u16, value: &Value) -> Response {

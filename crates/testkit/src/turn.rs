@@ -25,6 +25,8 @@ pub struct Turn {
     pub(crate) pace: Pace,
     pub(crate) end: End,
     pub(crate) wire_bytes: Option<usize>,
+    pub(crate) breaks: Option<Bytes>,
+    pub(crate) ends_twice: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +99,8 @@ impl Turn {
             pace: Pace::default(),
             end: End::Complete,
             wire_bytes: None,
+            breaks: None,
+            ends_twice: false,
         }
     }
 
@@ -246,6 +250,33 @@ impl Turn {
     pub fn hang_after(mut self, events: usize) -> Self {
         self.end = End::HangAfter(events);
         self
+    }
+
+    /// Stops in the middle of the last part, in any dialect, and sends these bytes instead of the rest.
+    ///
+    /// The body then ends properly; `cut_after(usize::MAX)` and `hang_after(usize::MAX)` change that.
+    pub fn break_with(mut self, bytes: impl Into<Bytes>) -> Self {
+        self.breaks = Some(bytes.into());
+        self
+    }
+
+    /// Says the last two events of the stream twice, as servers behind careless proxies do.
+    pub fn end_twice(mut self) -> Self {
+        self.ends_twice = true;
+        self
+    }
+
+    /// The same turn with half of its last part, whose events part from this one's where that half ends.
+    pub(crate) fn halved(&self) -> Self {
+        let half = |text: &str| text.chars().take(text.chars().count() / 2).collect::<String>();
+        let mut turn = self.clone();
+        match turn.parts.last_mut() {
+            Some(Part::Text(fragments)) => *fragments = vec![half(&fragments.concat())],
+            Some(Part::Reasoning { text, .. }) => *text = half(text),
+            Some(Part::ToolCall { args, .. }) => *args = half(args),
+            Some(Part::RedactedReasoning(_)) | None => {}
+        }
+        turn
     }
 
     /// Ends the stream properly but without OpenAI's `[DONE]` or Anthropic's `message_stop`; Responses has neither.

@@ -82,6 +82,12 @@ pub enum BlockView<'a> {
         text: &'a str,
         signature: Option<&'a str>,
     },
+    /// A document; a picture that came as a file is an image.
+    File {
+        mime_type: &'a str,
+        source: FileSource<'a>,
+        name: Option<&'a str>,
+    },
     Other(&'a Map<String, Value>),
 }
 
@@ -94,6 +100,17 @@ pub enum ImageSource<'a> {
         mime_type: &'a str,
         data: &'a str,
     },
+}
+
+/// Where a file's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FileSource<'a> {
+    /// `https:` or `data:` URL.
+    Url(&'a str),
+    Base64(&'a str),
+    /// What the provider calls a file that was uploaded to it.
+    Id(&'a str),
+    Text(&'a str),
 }
 
 impl Block {
@@ -113,11 +130,23 @@ impl Block {
         Self::object(json!({"type": "image_url", "image_url": {"url": url}}))
     }
 
+    pub fn file_base64(mime_type: &str, data: &str, name: &str) -> Self {
+        Self::object(json!({"type": "file", "mime_type": mime_type, "base64": data, "filename": name}))
+    }
+
     /// A block with the given JSON object; anything else becomes its text.
     pub fn object(value: Value) -> Self {
         match value {
             Value::Object(map) => Self::Object(map),
             other => Self::Bare(other.to_string()),
+        }
+    }
+
+    /// The JSON it arrived as, unless it is a bare string.
+    pub fn as_object(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Self::Object(map) => Some(map),
+            Self::Bare(_) => None,
         }
     }
 
@@ -143,6 +172,7 @@ impl Block {
                 field("thinking").map(|text| BlockView::Reasoning { text, signature: field("signature") })
             }
             Some("image" | "image_url") => image_source(map).map(BlockView::Image),
+            Some("file" | "document" | "text-plain") => file(map),
             _ => None,
         }
         .unwrap_or(BlockView::Other(map))
@@ -172,4 +202,53 @@ fn image_source(map: &Map<String, Value>) -> Option<ImageSource<'_>> {
             data: inner("data")?,
         }),
     }
+}
+
+/// LangChain's files, old (`source_type`) and new, OpenAI's (`file`) and Anthropic's (`document`).
+fn file(map: &Map<String, Value>) -> Option<BlockView<'_>> {
+    let inner = map.get("file").or_else(|| map.get("source")).and_then(Value::as_object);
+    let field = |name: &str| {
+        let own = map.get(name).and_then(Value::as_str);
+        own.or_else(|| inner.and_then(|inner| inner.get(name)).and_then(Value::as_str))
+    };
+    let source = if let Some(url) = field("url") {
+        FileSource::Url(url)
+    } else if let Some(data) = field("base64").or_else(|| field("file_data")) {
+        FileSource::Base64(data)
+    } else if let Some(data) = field("data") {
+        // Anthropic's documents hold plain text under the same name.
+        let is_text = inner.and_then(|inner| inner.get("type")).is_some_and(|kind| kind == "text");
+        if is_text { FileSource::Text(data) } else { FileSource::Base64(data) }
+    } else if let Some(id) = field("file_id") {
+        FileSource::Id(id)
+    } else if let (Some("id"), Some(id)) = (field("source_type"), field("id")) {
+        FileSource::Id(id)
+    } else {
+        FileSource::Text(field("text")?)
+    };
+    let (mime_type, source) = match source {
+        FileSource::Base64(data) | FileSource::Url(data) => match data_url(data) {
+            Some((mime_type, data)) => (Some(mime_type), FileSource::Base64(data)),
+            None => (None, source),
+        },
+        FileSource::Id(_) | FileSource::Text(_) => (None, source),
+    };
+    let told = field("mime_type").or_else(|| field("media_type")).or(mime_type);
+    let mime_type = told.unwrap_or(match source {
+        FileSource::Text(_) => "text/plain",
+        _ => "application/pdf",
+    });
+    let name = ["filename", "name", "title"].into_iter().find_map(field);
+    Some(match source {
+        FileSource::Base64(data) if mime_type.starts_with("image/") => {
+            BlockView::Image(ImageSource::Base64 { mime_type, data })
+        }
+        FileSource::Url(url) if mime_type.starts_with("image/") => BlockView::Image(ImageSource::Url(url)),
+        _ => BlockView::File { mime_type, source, name },
+    })
+}
+
+/// The media type and the base64 text of a `data:` URL.
+fn data_url(url: &str) -> Option<(&str, &str)> {
+    url.strip_prefix("data:")?.split_once(";base64,")
 }

@@ -8,7 +8,7 @@ mod message;
 mod tool_call;
 mod usage;
 
-pub use content::{Block, BlockView, Content, ImageSource};
+pub use content::{Block, BlockView, Content, FileSource, ImageSource};
 pub use id::{CheckpointId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
 pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};

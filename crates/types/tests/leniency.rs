@@ -1,6 +1,6 @@
 //! Odd messages: everything a client or an old store may hand us is read, and nothing is lost.
 
-use hart_types::{Block, BlockView, Body, Content, ImageSource, Message, ToolStatus};
+use hart_types::{Block, BlockView, Body, Content, FileSource, ImageSource, Message, ToolStatus};
 use serde_json::{Value, json};
 
 fn round_trip(value: Value) -> Message {
@@ -80,6 +80,69 @@ fn images_are_found_in_every_shape() {
         ),
     ] {
         assert_eq!(Block::object(block.clone()).view(), BlockView::Image(expected), "{block}");
+    }
+}
+
+#[test]
+fn files_are_found_in_every_shape_and_come_out_unchanged() {
+    let pdf = "application/pdf";
+    let base64 = FileSource::Base64("JVBE");
+    for (block, mime, source, file_name) in [
+        (
+            json!({"type": "file", "source_type": "base64", "mime_type": pdf, "data": "JVBE", "filename": "a.pdf"}),
+            pdf,
+            base64,
+            Some("a.pdf"),
+        ),
+        (
+            json!({"type": "file", "source_type": "url", "url": "https://x/a.pdf"}),
+            pdf,
+            FileSource::Url("https://x/a.pdf"),
+            None,
+        ),
+        (json!({"type": "file", "source_type": "id", "id": "file_1"}), pdf, FileSource::Id("file_1"), None),
+        (
+            json!({"type": "file", "source_type": "text", "mime_type": "text/csv", "text": "a,b"}),
+            "text/csv",
+            FileSource::Text("a,b"),
+            None,
+        ),
+        (json!({"type": "file", "base64": "JVBE", "mime_type": pdf, "id": "lc_1"}), pdf, base64, None),
+        (json!({"type": "file", "file_id": "file_1", "id": "lc_1"}), pdf, FileSource::Id("file_1"), None),
+        (json!({"type": "text-plain", "text": "t"}), "text/plain", FileSource::Text("t"), None),
+        (
+            json!({"type": "file", "file": {"file_data": "data:text/html;base64,JVBE", "filename": "a.html"}}),
+            "text/html",
+            base64,
+            Some("a.html"),
+        ),
+        (json!({"type": "file", "file": {"file_id": "file_1"}}), pdf, FileSource::Id("file_1"), None),
+        (
+            json!({"type": "document", "title": "A", "source": {"type": "base64", "media_type": pdf, "data": "JVBE"}}),
+            pdf,
+            base64,
+            Some("A"),
+        ),
+        (
+            json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "t"}}),
+            "text/plain",
+            FileSource::Text("t"),
+            None,
+        ),
+    ] {
+        let seen = Block::object(block.clone());
+        assert_eq!(seen.view(), BlockView::File { mime_type: mime, source, name: file_name }, "{block}");
+        assert_eq!(serde_json::to_string(&seen).unwrap(), block.to_string());
+    }
+    let image = Block::file_base64("image/png", "AA==", "a.png");
+    let source = ImageSource::Base64 { mime_type: "image/png", data: "AA==" };
+    assert_eq!(image.view(), BlockView::Image(source));
+    for broken in [
+        json!({"type": "file"}),
+        json!({"type": "file", "source_type": "id"}),
+        json!({"type": "document", "source": 3}),
+    ] {
+        assert!(matches!(Block::object(broken).view(), BlockView::Other(_)));
     }
 }
 

@@ -39,6 +39,8 @@ pub enum Kind {
     /// A length of time: a number above zero.
     Seconds,
     Text,
+    /// A list of texts.
+    Texts,
     Choice(&'static [&'static str]),
     /// A map whose keys are in the catalogue.
     Section,
@@ -61,6 +63,7 @@ impl fmt::Display for Kind {
             Self::Number => f.write_str("a number"),
             Self::Seconds => f.write_str("a number of seconds above zero"),
             Self::Text => f.write_str("a string"),
+            Self::Texts => f.write_str("a list of strings"),
             Self::Choice(choices) => write!(f, "one of {}", choices.join(", ")),
             Self::Section | Self::Map => f.write_str("a map"),
             Self::Sections => f.write_str("a list of maps"),

@@ -102,6 +102,11 @@ fn value_of(kind: Kind, node: &mut Node, path: &Path, findings: &mut Findings) {
                 value_of(Kind::Section, item, &path.index(index), findings);
             }
         }
+        (Kind::Texts, Data::List(items)) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                value_of(Kind::Text, item, &path.index(index), findings);
+            }
+        }
         (Kind::TextMap, Data::Map(entries)) => {
             for entry in entries {
                 value_of(Kind::Text, &mut entry.value, &path.key(&entry.key), findings);

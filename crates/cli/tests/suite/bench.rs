@@ -10,6 +10,9 @@ use serde_json::Value;
 pub(super) const ALL: [Dialect; 5] =
     [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
+/// A configuration that asks again without pauses.
+pub(super) const QUICK: &str = "llm_call: {retry_base_delay_ms: 1, retry_cap_delay_ms: 1}\n";
+
 pub(super) struct Bench {
     pub(super) dir: tempfile::TempDir,
     pub(super) server: ModelServer,

@@ -8,7 +8,7 @@ use hart_testkit::{ModelServer, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::bench::{ALL, Bench, frames, offline, thread_of};
+use super::bench::{ALL, Bench, QUICK, frames, offline, thread_of};
 
 #[test]
 fn a_refused_key_fails_the_run_and_keeps_the_thread() {
@@ -69,6 +69,7 @@ fn a_configuration_that_is_not_there_is_wrong_usage() {
 #[test]
 fn a_server_that_is_gone_fails_the_run_with_its_address() {
     let bench = Bench::with([]);
+    bench.write("config.yaml", QUICK);
     let gone = ModelServer::start_blocking().openai_base();
     let ran = bench.hart().env("OPENAI_BASE_URL", &gone).args(["run", "hi"]).run();
     assert_eq!(ran.code, Some(1));
@@ -139,14 +140,21 @@ fn ctrl_c_is_heard_while_nobody_takes_the_answer() {
 #[test]
 fn an_answer_that_breaks_off_is_a_failure_and_what_came_is_shown() {
     let bench = Bench::new(hart_testkit::Dialect::Anthropic);
+    bench.write("config.yaml", QUICK);
     let broken = || Turn::new().text_fragments(["half ", "an answer", "…"]).chunk_chars(4).cut_after(5);
-    // More than a patient client would try.
+    // More often than it is asked again.
     bench.server.push_all((0..20).map(|_| broken().delay(Duration::ZERO)));
     let ran = bench.run("talk");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stdout.starts_with("half"), "{}", ran.stdout);
     assert!(ran.stdout.ends_with('\n'));
-    assert!(ran.stderr.contains("error: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: ") && ran.stderr.contains("3 attempts"), "{}", ran.stderr);
+    assert_eq!(
+        ran.stdout.matches("half").count(),
+        3,
+        "each attempt once, and not again at the end: {}",
+        ran.stdout
+    );
 }
 
 #[test]

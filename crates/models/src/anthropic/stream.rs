@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::http::{Decoder, Failure, Fault, Progress};
 use crate::sse::SseEvent;
-use crate::tool_args::parse_tool_arguments;
+use crate::tool_args::{is_cut, read_tool_arguments};
 use crate::wire::Text;
 
 /// Builds one answer.
@@ -222,6 +222,7 @@ impl Decoder for MessagesDecoder {
     fn take(&mut self) -> Message {
         let mut ai = Ai { usage: self.usage.take().map(Usage::normalised), ..Ai::default() };
         let open = std::mem::take(&mut self.blocks);
+        let cut = self.stop_reason.as_deref().is_none_or(is_cut);
         // Calls live in `tool_calls`. Only where something follows a call does the content have to mark its place.
         let last_said = open.iter().rposition(|block| block.call.is_none()).unwrap_or_default();
         let mut blocks = Vec::new();
@@ -229,7 +230,7 @@ impl Decoder for MessagesDecoder {
             if block.call.is_none() {
                 blocks.extend(block.closed());
             } else {
-                let marker = block.called(&mut ai);
+                let marker = block.called(&mut ai, cut);
                 if position < last_said {
                     blocks.push(marker);
                 }
@@ -270,16 +271,22 @@ impl Open {
     }
 
     /// Files the call, and gives back the block that marks its place.
-    fn called(self, ai: &mut Ai) -> Block {
+    fn called(self, ai: &mut Ai, cut: bool) -> Block {
         let field = |key: &str| self.map.get(key).and_then(Value::as_str).unwrap_or_default();
         let (id, name) = (field("id"), field("name"));
         let args = match self.map.get("input") {
             // Some servers send the whole input at once.
-            Some(Value::Object(input)) if self.json.trim().is_empty() => Ok(input.clone()),
-            _ => parse_tool_arguments(&self.json),
+            Some(Value::Object(input)) if self.json.trim().is_empty() => Ok((input.clone(), false)),
+            _ => read_tool_arguments(&self.json, cut),
         };
         match args {
-            Ok(args) if !name.is_empty() => ai.tool_calls.push(ToolCall::new(id, name, args)),
+            Ok((args, repaired)) if !name.is_empty() => {
+                let mut call = ToolCall::new(id, name, args);
+                if repaired {
+                    call.extra.insert("repaired".to_owned(), true.into());
+                }
+                ai.tool_calls.push(call);
+            }
             Ok(_) => {
                 let error = "the call names no tool".to_owned();
                 ai.invalid_tool_calls.push(InvalidToolCall::new(id, name, &self.json, error));

@@ -2,7 +2,8 @@
 //!
 //! Invariant: a name or class path belongs to at most one preset.
 
-use super::MaxTokensKey;
+use super::{MaxTokensKey, Switch};
+use crate::text_calls::{CallsInText, TextOptions};
 
 /// The protocols every provider here speaks one of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,26 @@ impl Preset {
             MaxTokensKey::MaxCompletionTokens
         } else {
             MaxTokensKey::MaxTokens
+        }
+    }
+}
+
+impl Preset {
+    /// What is read out of the text: `auto` looks for calls and reasoning where open models are served, not at the
+    /// providers that tell both themselves.
+    pub(super) fn text_options(&self, base_url: &str, calls: Switch, think: Switch) -> TextOptions {
+        let names = ["ollama", "lmstudio", "llamacpp", "vllm", "openai-compatible", "openrouter"];
+        // OpenAI's name with another address is how most people spell "a compatible server".
+        let open = names.contains(&self.name)
+            || (self.name == "openai" && self.base_url.is_some_and(|own| own != base_url));
+        TextOptions {
+            calls: match calls {
+                Switch::Auto if open => CallsInText::UnlessNative,
+                Switch::On => CallsInText::Always,
+                Switch::Auto | Switch::Off => CallsInText::Off,
+            },
+            think: think == Switch::On || (think == Switch::Auto && (open || self.name == "groq")),
+            opened: think == Switch::On,
         }
     }
 }

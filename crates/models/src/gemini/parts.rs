@@ -154,10 +154,13 @@ fn user_parts(parts: &mut Parts, content: &Content) {
             BlockView::Text(text) => parts.text(text),
             BlockView::Reasoning { .. } => {}
             BlockView::Image(source) => parts.push(&image(source)),
-            BlockView::Other(map) => match media(map) {
-                Some(part) => parts.push(&part),
-                None => parts.text(&Value::Object(map.clone()).to_string()),
-            },
+            BlockView::File { .. } | BlockView::Other(_) => {
+                let Some(map) = block.as_object() else { continue };
+                match media(map) {
+                    Some(part) => parts.push(&part),
+                    None => parts.text(&Value::Object(map.clone()).to_string()),
+                }
+            }
         }
     }
 }
@@ -238,7 +241,9 @@ fn response_parts(
                 match block.view() {
                     BlockView::Text(text) => texts.push(text),
                     BlockView::Image(source) => images.push(image(source)),
-                    BlockView::Other(map) => images.extend(media(map)),
+                    BlockView::File { .. } | BlockView::Other(_) => {
+                        images.extend(block.as_object().and_then(media));
+                    }
                     BlockView::Reasoning { .. } => {}
                 }
             }
@@ -294,7 +299,7 @@ fn model_parts(parts: &mut Parts, dress: &Dress, message: &Message, ai: &Ai) {
             BlockView::Reasoning { .. } if signature.is_none() => {}
             BlockView::Reasoning { text, .. } => parts.push(&TextPart { text, thought: true, signature }),
             BlockView::Image(source) if own => parts.push(&signed(image(source), signature)),
-            BlockView::Image(_) => {}
+            BlockView::Image(_) | BlockView::File { .. } => {}
             BlockView::Other(map) => match map.get("type").and_then(Value::as_str) {
                 Some(PART) if own => map.get("part").iter().for_each(|part| parts.push(part)),
                 // The call itself may have been repaired since; the block only says where it stood.

@@ -46,6 +46,7 @@ pub(crate) enum Fault {
 
 pub(super) struct Answer<D> {
     endpoint: Endpoint,
+    request_id: Option<String>,
     body: Option<Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     silence: Pin<Box<Sleep>>,
@@ -62,6 +63,7 @@ impl<D: Decoder> Answer<D> {
         decoder: D,
     ) -> Self {
         Self {
+            request_id: super::failure::request_id(response.headers()),
             body: Some(Box::pin(response.bytes_stream())),
             cancelled: Box::pin(cancel.clone().cancelled_owned()),
             silence: Box::pin(tokio::time::sleep(endpoint.silence)),
@@ -164,7 +166,7 @@ impl<D: Decoder> Stream for Answer<D> {
                 if error.partial.is_none() { error.partial(Some(this.decoder.take())) } else { error };
             this.body = None;
             this.ready.clear();
-            return Poll::Ready(Some(Err(error)));
+            return Poll::Ready(Some(Err(error.request_id(this.request_id.take()))));
         }
         Poll::Ready(this.ready.pop_front().map(Ok))
     }

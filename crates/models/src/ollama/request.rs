@@ -284,6 +284,10 @@ fn said<'a>(role: &'static str, content: &'a Content) -> Wire<'a> {
                 _ => texts.push(format!("[image: {url}]")),
             },
             BlockView::Reasoning { .. } => {}
+            // It reads no documents; the model is told that there was one.
+            BlockView::File { mime_type, name, .. } => {
+                texts.push(format!("[file: {} ({mime_type})]", name.unwrap_or("without a name")));
+            }
             BlockView::Other(map) => texts.push(Value::Object(map.clone()).to_string()),
         }
     }

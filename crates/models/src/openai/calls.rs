@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::tool_args::parse_tool_arguments;
+use crate::tool_args::{parse_tool_arguments, read_tool_arguments};
 use crate::wire::Text;
 
 /// A fragment as a server sends it.
@@ -108,7 +108,8 @@ impl Calls {
         (!other_id && !begins_again).then_some(position)
     }
 
-    pub(super) fn finish(self) -> (Vec<ToolCall>, Vec<InvalidToolCall>) {
+    /// The calls; `cut`: the answer broke off, so that what is missing must not be made up.
+    pub(super) fn finish(self, cut: bool) -> (Vec<ToolCall>, Vec<InvalidToolCall>) {
         let (mut valid, mut invalid) = (Vec::new(), Vec::new());
         for slot in self.slots {
             if slot.name.is_empty() {
@@ -116,9 +117,12 @@ impl Calls {
                 invalid.push(InvalidToolCall::new(slot.id, "", &slot.args, error));
                 continue;
             }
-            match parse_tool_arguments(&slot.args) {
-                Ok(args) => {
+            match read_tool_arguments(&slot.args, cut) {
+                Ok((args, repaired)) => {
                     let mut call = ToolCall::new(slot.id, slot.name, args);
+                    if repaired {
+                        call.extra.insert("repaired".to_owned(), true.into());
+                    }
                     if let Some(extra) = slot.extra_content {
                         call.extra.insert("extra_content".to_owned(), extra);
                     }

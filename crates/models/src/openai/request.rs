@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use hart_kernel::{ChatRequest, ModelSettings, ToolChoice, ToolSpec};
+use hart_kernel::{ChatRequest, ModelSettings, OutputFormat, ToolChoice, ToolSpec};
 use hart_types::{Ai, Block, BlockView, Body, Content, ImageSource, Message};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -13,8 +13,9 @@ use serde_json::{Map, Value, json};
 use crate::config::{MaxTokensKey, ModelConfig};
 use crate::continued::{Conversations, append_items};
 use crate::encoded::{Encodings, Size, write_joined, write_json};
-use crate::merge;
+use crate::structured::{self, StructuredOutput};
 use crate::thinking::Thinking;
+use crate::{files, merge};
 
 /// What of the configuration shapes a request.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub(super) struct Settings {
     include_usage: bool,
     no_reasoning_with_tools: bool,
     send_reasoning: bool,
+    pub(super) structured: StructuredOutput,
     thinking: Thinking,
     extra_body: Map<String, Value>,
 }
@@ -46,6 +48,7 @@ impl Settings {
             include_usage: config.provider != "mistral",
             no_reasoning_with_tools: config.provider == "openai" && is_newer_gpt(&config.model),
             send_reasoning: config.send_reasoning,
+            structured: config.structured_output.unwrap_or_else(|| by_provider(config.provider)),
             thinking: Thinking::new(config),
             extra_body: config.extra_body.clone(),
         }
@@ -65,6 +68,15 @@ impl Settings {
             body.insert("temperature".to_owned(), temperature.into());
         }
         merge::options(&mut body, &self.extra_body);
+        if let Some(stop) = body.shift_remove("stop_sequences") {
+            body.entry("stop").or_insert(stop);
+        }
+        if !asked.stop.is_empty() {
+            body.insert("stop".to_owned(), asked.stop.clone().into());
+        }
+        if let OutputFormat::Json { name, schema } = &asked.output {
+            body.insert("response_format".to_owned(), response_format(self.structured, name, schema));
+        }
         self.thinking.apply(asked.reasoning, &mut body);
         // The way to leave out a parameter that a server does not know: set it to null.
         body.retain(|_, value| !value.is_null());
@@ -79,6 +91,24 @@ fn is_newer_gpt(model: &str) -> bool {
     let version = (numbers.next().flatten().unwrap_or(0), numbers.next().flatten().unwrap_or(0));
     // 4o and 4.1 are older; a date such as 2025 in second place is no version.
     version.0 >= 6 || (version.0 == 5 && (4..100).contains(&version.1))
+}
+
+fn response_format(mode: StructuredOutput, name: &str, schema: &Value) -> Value {
+    if mode == StructuredOutput::Object {
+        return json!({"type": "json_object"});
+    }
+    let strict = structured::is_strict(schema);
+    let format = json!({"name": structured::identifier(name), "schema": schema, "strict": strict});
+    json!({"type": "json_schema", "json_schema": format})
+}
+
+/// These know JSON but no schema, or not even that.
+fn by_provider(provider: &str) -> StructuredOutput {
+    match provider {
+        "deepseek" | "moonshot" | "stepfun" | "mimo" => StructuredOutput::Object,
+        "minimax" => StructuredOutput::Prompt,
+        _ => StructuredOutput::Schema,
+    }
 }
 
 /// 0.7, not the 0.699999988 that widening the number gives.
@@ -231,7 +261,11 @@ impl<'a> Wire<'a> {
     }
 
     fn bytes(&self) -> Bytes {
-        let mut out = Vec::new();
+        let text = match &self.content {
+            Some(WireContent::Text(text)) => text.len(),
+            Some(WireContent::Parts(_)) | None => 0,
+        };
+        let mut out = Vec::with_capacity(text + text / 16 + 128);
         write_json(&mut out, self);
         out.into()
     }
@@ -253,7 +287,7 @@ fn encode_tool(tool: &ToolSpec) -> Bytes {
 fn encode(settings: &Settings, message: &Message) -> Encoded {
     let plain = |json: Bytes| Encoded { json, ..Encoded::default() };
     match &message.body {
-        Body::Human => plain(Wire::new("user", user_content(&message.content)).bytes()),
+        Body::Human => plain(Wire::new("user", user_content(settings, &message.content)).bytes()),
         Body::System => plain(Wire::new("system", WireContent::Text(joined(&message.content))).bytes()),
         Body::Ai(ai) => plain(assistant(settings, message, ai).bytes()),
         Body::AiChunk(chunk) => plain(assistant(settings, message, &chunk.ai).bytes()),
@@ -262,12 +296,12 @@ fn encode(settings: &Settings, message: &Message) -> Encoded {
             wire.tool_call_id = Some(result.tool_call_id.as_str());
             let images = match &message.content {
                 Content::Text(_) => Vec::new(),
-                Content::Blocks(blocks) => blocks.iter().filter_map(image_part).collect(),
+                Content::Blocks(blocks) => blocks.iter().filter_map(|b| attachment(settings, b)).collect(),
             };
             let images = if images.is_empty() {
                 Bytes::new()
             } else {
-                let label = format!("Images from the result of {}:", result.tool_call_id);
+                let label = format!("Attachments of the result of {}:", result.tool_call_id);
                 let parts = std::iter::once(json!({"type": "text", "text": label})).chain(images).collect();
                 Wire::new("user", WireContent::Parts(parts)).bytes()
             };
@@ -278,8 +312,12 @@ fn encode(settings: &Settings, message: &Message) -> Encoded {
 }
 
 fn assistant<'a>(settings: &Settings, message: &'a Message, ai: &Ai) -> Wire<'a> {
-    let text = message.content.text();
-    let mut wire = Wire::new("assistant", WireContent::Text(text.into()));
+    let text: Cow<'a, str> = match &message.content {
+        Content::Text(text) => text.into(),
+        Content::Blocks(_) => message.content.text().into(),
+    };
+    let is_silent = text.is_empty();
+    let mut wire = Wire::new("assistant", WireContent::Text(text));
     let blocks: &[Block] = match &message.content {
         Content::Blocks(blocks) => blocks,
         Content::Text(_) => &[],
@@ -300,7 +338,7 @@ fn assistant<'a>(settings: &Settings, message: &'a Message, ai: &Ai) -> Wire<'a>
         });
     }
     wire.tool_calls = tool_calls(ai, own);
-    if !wire.tool_calls.is_empty() && message.content.text().is_empty() {
+    if !wire.tool_calls.is_empty() && is_silent {
         wire.content = None;
     }
     wire
@@ -334,7 +372,7 @@ fn tool_calls(ai: &Ai, own: bool) -> Vec<Value> {
     calls
 }
 
-fn user_content(content: &Content) -> WireContent<'_> {
+fn user_content<'a>(settings: &Settings, content: &'a Content) -> WireContent<'a> {
     let blocks = match content {
         Content::Text(text) => return WireContent::Text(text.into()),
         Content::Blocks(blocks) => blocks,
@@ -344,10 +382,10 @@ fn user_content(content: &Content) -> WireContent<'_> {
     }
     let part = |block: &Block| match block.view() {
         BlockView::Text(text) => Some(json!({"type": "text", "text": text})),
-        BlockView::Image(_) => image_part(block),
+        BlockView::Image(_) | BlockView::File { .. } => attachment(settings, block),
         BlockView::Reasoning { .. } => None,
         BlockView::Other(map) => match map.get("type").and_then(Value::as_str) {
-            Some("input_audio" | "file") => Some(Value::Object(map.clone())),
+            Some("input_audio") => Some(Value::Object(map.clone())),
             _ => Some(json!({"type": "text", "text": Value::Object(map.clone()).to_string()})),
         },
     };
@@ -366,6 +404,10 @@ fn joined(content: &Content) -> Cow<'_, str> {
             }
         }
     }
+}
+
+fn attachment(settings: &Settings, block: &Block) -> Option<Value> {
+    image_part(block).or_else(|| files::chat_part(block, settings.provider == "openrouter"))
 }
 
 fn image_part(block: &Block) -> Option<Value> {

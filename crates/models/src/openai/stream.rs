@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::calls::{CallDelta, Calls};
 use crate::http::{Decoder, Failure, Fault, Progress};
 use crate::sse::SseEvent;
+use crate::tool_args::is_cut;
 use crate::wire::Text;
 
 /// Builds one answer.
@@ -143,7 +144,8 @@ impl Decoder for ChatDecoder {
     }
 
     fn take(&mut self) -> Message {
-        let (tool_calls, invalid_tool_calls) = std::mem::take(&mut self.calls).finish();
+        let cut = self.finish_reason.as_deref().map_or(!self.done, is_cut);
+        let (tool_calls, invalid_tool_calls) = std::mem::take(&mut self.calls).finish(cut);
         let usage = self.usage.take().map(Usage::normalised);
         let text = std::mem::take(&mut self.text);
         let content = if self.reasoning.is_empty() && self.reasoning_details.is_empty() {

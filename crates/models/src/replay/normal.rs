@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hart_types::{Block, BlockView, Body, Content, ImageSource, Message, ToolCallId, ToolStatus};
+use hart_types::{Block, BlockView, Body, Content, FileSource, ImageSource, Message, ToolCallId, ToolStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -108,6 +108,10 @@ fn images(content: &Content) -> Vec<String> {
     let digest = |block: &Block| match block.view() {
         BlockView::Image(ImageSource::Url(url)) => Some(sha(url)),
         BlockView::Image(ImageSource::Base64 { data, .. }) => Some(sha(data)),
+        BlockView::File { source: FileSource::Url(url), .. } => Some(sha(url)),
+        BlockView::File { source: FileSource::Base64(data), .. } => Some(sha(data)),
+        BlockView::File { source: FileSource::Id(id), .. } => Some(sha(id)),
+        BlockView::File { source: FileSource::Text(text), .. } => Some(sha(text)),
         _ => None,
     };
     blocks.iter().filter_map(digest).collect()

@@ -19,7 +19,7 @@ pub(super) fn input_content(content: &Content) -> Value {
         BlockView::Text(text) => Some(json!({"type": "input_text", "text": text})),
         BlockView::Image(source) => Some(image(source, block)),
         BlockView::Reasoning { .. } => None,
-        BlockView::Other(map) => Some(other(map)),
+        BlockView::File { .. } | BlockView::Other(_) => block.as_object().map(other),
     };
     blocks.iter().filter_map(part).collect()
 }

@@ -8,7 +8,7 @@ use hart_types::{Ai, Block, Content, InvalidToolCall, Message, ToolCall, ToolCal
 use serde_json::{Map, Value, json};
 
 use crate::encoded::write_joined;
-use crate::tool_args::parse_tool_arguments;
+use crate::tool_args::{parse_tool_arguments, read_tool_arguments};
 
 /// What a message of this API says of itself, as LangChain has it.
 pub(super) const OBJECT: &str = "response";
@@ -24,9 +24,15 @@ pub(super) struct Answer {
     blocks: Vec<Block>,
     pub(super) ai: Ai,
     pub(super) refusal: String,
+    /// It stopped for want of tokens: what is missing from a call must not be made up.
+    cut: bool,
 }
 
 impl Answer {
+    pub(super) fn new(cut: bool) -> Self {
+        Self { cut, ..Self::default() }
+    }
+
     /// Adds a finished item.
     pub(super) fn add(&mut self, item: Map<String, Value>) {
         match item.get("type").and_then(Value::as_str) {
@@ -69,13 +75,17 @@ impl Answer {
     fn call(&mut self, mut item: Map<String, Value>) {
         let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (id, name, written) = (text("call_id"), text("name"), text("arguments"));
-        match parse_tool_arguments(&written) {
-            Ok(args) if !name.is_empty() => {
+        match read_tool_arguments(&written, self.cut) {
+            Ok((args, repaired)) if !name.is_empty() => {
                 let again = Value::Object(args.clone()).to_string();
-                if again == written {
+                if again == written || repaired {
                     item.shift_remove("arguments");
                 }
-                self.ai.tool_calls.push(ToolCall::new(id, name, args));
+                let mut call = ToolCall::new(id, name, args);
+                if repaired {
+                    call.extra.insert("repaired".to_owned(), true.into());
+                }
+                self.ai.tool_calls.push(call);
             }
             Ok(_) => {
                 let error = "the call names no tool".to_owned();

@@ -16,6 +16,7 @@ use super::items::{Answer, OBJECT};
 use super::open::{Kind, Open};
 use crate::http::{Decoder, Failure, Fault, Progress};
 use crate::sse::SseEvent;
+use crate::tool_args::is_cut;
 use crate::wire::Text;
 
 /// Builds one answer.
@@ -273,7 +274,8 @@ impl Decoder for ResponseDecoder {
     }
 
     fn take(&mut self) -> Message {
-        let mut answer = Answer::default();
+        let cut = self.finish_reason(false).as_deref().is_some_and(is_cut);
+        let mut answer = Answer::new(cut);
         std::mem::take(&mut self.items).into_iter().for_each(|open| answer.add(open.into_item()));
         answer.ai.usage = self.usage.take().map(Usage::normalised);
         let called = !answer.ai.tool_calls.is_empty() || !answer.ai.invalid_tool_calls.is_empty();

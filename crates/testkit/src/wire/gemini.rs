@@ -34,6 +34,7 @@ pub(super) fn events(turn: &Turn, asked: &Asked) -> Vec<Bytes> {
             "overloaded_error" => 503,
             "rate_limit_error" => 429,
             "authentication_error" => 401,
+            "invalid_request_error" => 400,
             _ => 500,
         };
         out.push(event(&error(status, message)));

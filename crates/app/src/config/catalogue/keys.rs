@@ -83,12 +83,57 @@ pub(super) fn own() -> Vec<Key> {
             "Variables every command gets; `$VAR` takes the value from the environment.",
         ),
     ];
+    keys.extend(calls());
     keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")
     }));
     keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
     keys
+}
+
+/// How models are called, whichever it is.
+fn calls() -> [Key; 13] {
+    [
+        key("llm_call", Kind::Section, "{}", "How models are called: how many at once, how often again."),
+        key("llm_call.max_concurrent_calls", AMOUNT, "0", "Calls at once in the whole process; 0: no limit."),
+        key(
+            "llm_call.retry_max_attempts",
+            COUNT,
+            "3",
+            "Attempts at a call that may succeed later; `max_retries` of a model goes before it.",
+        ),
+        key("llm_call.retry_base_delay_ms", AMOUNT, "1000", "The shortest pause before another attempt."),
+        key("llm_call.retry_cap_delay_ms", AMOUNT, "8000", "The longest pause that no provider asked for."),
+        key(
+            "llm_call.burst_retry_base_delay_ms",
+            AMOUNT,
+            "5000",
+            "The shortest pause after a provider said that requests come too fast.",
+        ),
+        key("circuit_breaker", Kind::Section, "{}", "Giving a model that keeps failing a rest."),
+        key(
+            "circuit_breaker.failure_threshold",
+            AMOUNT,
+            "5",
+            "Failures in a row after which a model is not asked; 0: never.",
+        ),
+        key("circuit_breaker.recovery_timeout_sec", Kind::Seconds, "60", "How long it is not asked."),
+        key("network", Kind::Section, "{}", "The way to models elsewhere; this machine is reached directly."),
+        key(
+            "network.proxy",
+            Kind::Text,
+            "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY",
+            "The proxy for all models, `http://host:port`, or `none`.",
+        ),
+        key(
+            "network.no_proxy",
+            Kind::Text,
+            "NO_PROXY",
+            "Hosts to reach without the proxy, with commas between.",
+        ),
+        key("network.ca_file", Kind::Text, "", "A PEM file of certificates to trust beside the system's."),
+    ]
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
@@ -103,13 +148,15 @@ const fn unused(path: &'static str, doc: &'static str) -> Key {
 pub(super) fn model_kind(name: &str) -> Kind {
     match name {
         "name" | "use" | "model" | "display_name" | "description" | "api_key" | "base_url"
-        | "service_tier" => Kind::Text,
+        | "service_tier" | "proxy" | "ca_file" => Kind::Text,
         "max_tokens" | "max_completion_tokens" | "context_window" | "top_k" => COUNT,
-        "max_retries" => AMOUNT,
+        "max_retries" | "max_concurrent_calls" | "requests_per_minute" | "tokens_per_minute" => AMOUNT,
         "seed" => Kind::Int { min: i64::MIN, max: i64::MAX },
         "temperature"
         | "timeout"
         | "stream_chunk_timeout"
+        | "connect_timeout"
+        | "total_timeout"
         | "top_p"
         | "frequency_penalty"
         | "presence_penalty" => Kind::Number,
@@ -130,6 +177,7 @@ pub(super) fn model_kind(name: &str) -> Kind {
         | "chat_template_kwargs" => Kind::Map,
         "max_tokens_key" => Kind::Choice(&["max_tokens", "max_completion_tokens"]),
         "pricing" => Kind::Section,
+        "fallbacks" => Kind::Texts,
         _ => Kind::Any,
     }
 }
@@ -187,8 +235,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("channels", "Chat platforms."),
     ("guardrails", "Checking tool calls before they run."),
     ("authorization", "Who may do what."),
-    ("circuit_breaker", "Pausing after repeated model failures."),
-    ("llm_call", "Retries and concurrency of model calls."),
     ("subagents", "Agents that work for the agent."),
     ("acp_agents", "Agents reached over ACP."),
     ("auth", "Logging in."),

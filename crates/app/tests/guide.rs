@@ -1,0 +1,41 @@
+//! What the guide shows in YAML works as it stands.
+//!
+//! Invariant: a snippet is loaded as a user's file would be, with a key in every variable and nothing else.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use hart_app::Env;
+use hart_app::config::{AppConfig, LoadOptions};
+use hart_models::PRESETS;
+use hart_testkit::docs;
+
+/// Each snippet that configures models, loaded.
+fn loaded() -> Vec<AppConfig> {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let variables =
+        PRESETS.iter().flat_map(|preset| preset.key_env).map(|name| (*name, "sk-dummy-0123456789"));
+    let env = Env::from_iter(variables);
+    let load = |snippet: &docs::Snippet| {
+        let (file, line) = (snippet.file.display(), snippet.line);
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.yaml"), &snippet.code).unwrap();
+        let options = LoadOptions { path: None, cwd: dir.path().to_owned(), env: &env, overrides: None };
+        let config = AppConfig::load(options).unwrap_or_else(|error| panic!("{file}:{line}: {error}"));
+        assert!(config.warnings.is_empty(), "{file}:{line}: {:?}", config.warnings);
+        assert!(!config.models.is_empty(), "{file}:{line}: no model");
+        config
+    };
+    docs::blocks(&guide, "yaml").iter().filter(|block| block.code.starts_with("models:")).map(load).collect()
+}
+
+#[test]
+fn every_snippet_of_the_guide_loads_and_every_provider_has_one() {
+    let loaded = loaded();
+    let shown: BTreeSet<&str> =
+        loaded.iter().flat_map(|config| &config.models).map(|model| model.provider).collect();
+    let missing: Vec<&str> =
+        PRESETS.iter().map(|preset| preset.name).filter(|name| !shown.contains(name)).collect();
+    assert!(missing.is_empty(), "docs/guide/models.md has no snippet for {missing:?}");
+}
