@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hart_agent::Mode;
 use hart_kernel::{BuildError, EventSink, RunContext, RunError, RunReport, State, Update};
+use hart_models::probe::{self, Check, ProbeOptions, Profile};
 use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, TierReport, VPath};
 use hart_tools::Artifacts;
 use hart_types::{Message, RunId, ThreadId, UserId};
@@ -15,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::choice::{self, ChooseError, ModelChoice, ModelListing};
 use crate::config::{AppConfig, ConfigError, LoadOptions};
 use crate::doctor::{self, Finding};
+use crate::profiles::Profiles;
+use crate::sheet::{self, ModelSheet};
 use crate::thread_log::{LockError, ThreadLog};
 use crate::{Env, home, wire};
 
@@ -25,6 +28,7 @@ pub struct App {
     pub(crate) http: reqwest::Client,
     pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
+    pub(crate) profiles: Profiles,
     log: ThreadLog,
     user: UserId,
 }
@@ -89,6 +93,15 @@ pub enum StartError {
     Agent(#[from] BuildError),
 }
 
+/// Why a model could not be probed, or the result not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    #[error(transparent)]
+    Model(#[from] ChooseError),
+    #[error("the profile cannot be written to {}; set HART_HOME to a directory you may write to", home.join("models").display())]
+    Save { home: PathBuf, source: std::io::Error },
+}
+
 impl App {
     pub fn open(options: LoadOptions<'_>) -> Result<Self, OpenError> {
         let env = options.env.clone();
@@ -102,6 +115,7 @@ impl App {
             http: calls.http().clone(),
             calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
+            profiles: Profiles::new(&config.home),
             log: ThreadLog::new(config.home.clone(), user.clone()),
             env,
             config,
@@ -121,6 +135,29 @@ impl App {
     /// All models there are to choose from, the default first.
     pub async fn models(&self) -> Vec<ModelListing> {
         choice::list(self).await
+    }
+
+    /// Everything that is in force for the named model, or for the default one.
+    pub async fn model_sheet(&self, name: Option<&str>) -> Result<ModelSheet, ChooseError> {
+        let (config, reason) = choice::connected(self, name).await?;
+        Ok(sheet::of(&self.config, &self.profiles, &config, &reason))
+    }
+
+    /// Finds out what the named model's endpoint does and keeps it for later runs. `progress` hears each result.
+    pub async fn probe_model(
+        &self,
+        name: Option<&str>,
+        context: u32,
+        progress: &(dyn Fn(&Check) + Sync),
+    ) -> Result<(Profile, Option<PathBuf>), ProbeError> {
+        let (config, _) = choice::connected(self, name).await?;
+        let options = ProbeOptions { context, now: wire::now() };
+        let http = self.calls.client(&config).map_err(ChooseError::from)?;
+        let profile = probe::probe(&config, &http, options, progress).await;
+        // Nothing was learnt from one that does not talk, and what was known of it may still hold.
+        let path = profile.talks().then(|| self.profiles.save(&config.name, &profile)).transpose();
+        let path = path.map_err(|source| ProbeError::Save { home: self.config.home.clone(), source })?;
+        Ok((profile, path))
     }
 
     pub async fn doctor(&self) -> Vec<Finding> {

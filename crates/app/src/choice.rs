@@ -51,6 +51,9 @@ pub struct ModelListing {
 pub enum ChooseError {
     #[error("there is no model `{name}`; there is: {}", known.join(", "))]
     Unknown { name: String, known: Vec<String> },
+    /// There is nothing to be said of a recording.
+    #[error("no model is connected; the demo is a recording")]
+    NotConnected,
     #[error(transparent)]
     Cassette(#[from] CassetteError),
     #[error(transparent)]
@@ -101,15 +104,31 @@ impl fmt::Display for Reason {
 }
 
 pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
+    Ok(match find(app, name).await? {
+        Some((config, reason)) => {
+            ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? }
+        }
+        None => ModelChoice::demo(),
+    })
+}
+
+/// The configuration of the chosen model, which must not be the demo.
+pub(crate) async fn connected(app: &App, name: Option<&str>) -> Result<(ModelConfig, Reason), ChooseError> {
+    find(app, name).await?.ok_or(ChooseError::NotConnected)
+}
+
+/// The chosen model with what a probe found of it; `None` for the demo.
+async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
     if name == Some(demo::NAME) {
-        return Ok(ModelChoice::demo());
+        return Ok(None);
     }
     let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await;
     match (candidates.found, name) {
         (Some((config, reason)), _) => {
-            Ok(ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? })
+            let config = app.profiles.apply(config);
+            Ok(Some((config, reason)))
         }
-        (None, None) => Ok(ModelChoice::demo()),
+        (None, None) => Ok(None),
         (None, Some(name)) => {
             let known = candidates.passed.iter().map(|(config, _)| config.name.as_str()).chain([demo::NAME]);
             let known = known.map(str::to_owned).collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hart_agent::middleware::{Sandbox, SandboxAudit};
 use hart_agent::{Features, SuperAgent};
-use hart_kernel::{Agent, BuildError, ChatModel};
+use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp};
 use hart_models::{HttpError, Limits, ModelConfig};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 
@@ -27,7 +27,12 @@ pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, Sand
 /// A model that asks again and falls back, as its entry says.
 pub(crate) fn model(app: &App, config: &ModelConfig) -> Result<Arc<dyn ChatModel>, HttpError> {
     let fallbacks = config.fallbacks.iter().filter_map(|name| app.config.model(name));
-    app.calls.model(config, fallbacks)
+    let fallbacks: Vec<_> = fallbacks.map(|config| app.profiles.apply(config.clone())).collect();
+    app.calls.model(config, &fallbacks)
+}
+
+pub(crate) fn now() -> Timestamp {
+    SystemClock.now()
 }
 
 /// What of the chain is on.

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use hart_app::{ChooseError, OpenError, RunError, StartError};
+use hart_app::{ChooseError, OpenError, ProbeError, RunError, StartError};
 
 use crate::terminal::{Terminal, Tone};
 
@@ -121,7 +121,21 @@ impl From<OpenError> for Failure {
 
 impl From<ChooseError> for Failure {
     fn from(error: ChooseError) -> Self {
-        Self::new(Exit::Usage, error.into())
+        let help = match &error {
+            ChooseError::NotConnected => Some("`hart doctor` says how to connect one"),
+            _ => None,
+        };
+        let failure = Self::new(Exit::Usage, error.into());
+        help.into_iter().fold(failure, Self::help)
+    }
+}
+
+impl From<ProbeError> for Failure {
+    fn from(error: ProbeError) -> Self {
+        match error {
+            ProbeError::Model(error) => error.into(),
+            error @ ProbeError::Save { .. } => Self::failed(error),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod suite {
     mod config;
     mod errors;
     mod info;
+    mod models;
     mod resilience;
     mod run;
     mod terminal;

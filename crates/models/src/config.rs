@@ -2,6 +2,7 @@
 //!
 //! Invariant: an API key is a `SecretString` from the moment an entry is resolved; `Debug` never shows one.
 
+mod declared;
 mod keys;
 mod presets;
 mod switch;
@@ -14,11 +15,14 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::http::Proxy;
+use declared::Declared;
 pub use keys::{ENTRY_KEYS, KeyDoc};
 pub use presets::{Dialect, PRESETS, Preset};
 pub use switch::Switch;
 
+use crate::catalogue::{Capabilities, Facts};
+use crate::http::Proxy;
+use crate::probe::Profile;
 pub use crate::structured::StructuredOutput;
 
 /// Providers pause while they think; four minutes without a byte is a hang.
@@ -63,6 +67,7 @@ pub struct ModelEntry {
     pub pricing: Option<Pricing>,
     pub send_reasoning: Option<bool>,
     pub max_tokens_key: Option<MaxTokensKey>,
+    pub capabilities: Option<Facts>,
     pub use_responses_api: Option<bool>,
     pub connect_timeout: Option<f64>,
     pub total_timeout: Option<f64>,
@@ -100,6 +105,16 @@ pub struct Pricing {
 pub enum MaxTokensKey {
     MaxTokens,
     MaxCompletionTokens,
+}
+
+/// Where the API key was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// In the entry.
+    Entry,
+    /// In that environment variable.
+    Env(&'static str),
+    None,
 }
 
 /// A model, ready to be built.
@@ -159,6 +174,12 @@ pub struct ModelConfig {
     pub text: crate::TextOptions,
     /// Keys of the entry that have no meaning here.
     pub ignored: Vec<String>,
+    pub key_source: KeySource,
+    /// Keys of the entry that became parameters of every request; what `extra_body` says is not among them.
+    pub parameters: Vec<String>,
+    /// What the model can do, and who says so. The fields above that say the same are taken from here.
+    pub capabilities: Capabilities,
+    declared: Declared,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -200,7 +221,8 @@ impl ModelConfig {
         };
         let (base_url, spoken) = base_url(entry.base_url.as_deref(), preset, &name)?;
         let dialect = dialect(entry.use_responses_api, preset, spoken, &base_url, &name)?;
-        let api_key = api_key(&entry, preset, &name, lookup)?;
+        let (api_key, key_source) = api_key(&entry, preset, &name, lookup)?;
+        let declared = Declared::of(&entry);
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
         let timeout = seconds("timeout", entry.timeout)?;
         let stream_chunk_timeout = seconds("stream_chunk_timeout", entry.stream_chunk_timeout)?;
@@ -210,17 +232,13 @@ impl ModelConfig {
         let proxy = proxy.map_err(|message| ModelConfigError::Invalid { name: name.clone(), message })?;
         let headers = headers(&name, entry.default_headers.unwrap_or_default())?;
 
-        let mut when_thinking_enabled = entry.when_thinking_enabled.unwrap_or_default();
-        if let Some(thinking) = entry.thinking {
-            // DeerFlow's shortcut for `when_thinking_enabled: {thinking: …}`.
-            when_thinking_enabled.insert("thinking".to_owned(), Value::Object(thinking));
-        }
         let mut extra_body = entry.model_kwargs.unwrap_or_default();
-        let mut ignored = Vec::new();
+        let (mut ignored, mut parameters) = (Vec::new(), Vec::new());
         for (key, value) in entry.other {
             match key.as_str() {
                 _ if value.is_null() => {}
                 _ if keys::REQUEST_KEYS.contains(&key.as_str()) => {
+                    parameters.push(key.clone());
                     extra_body.insert(key, value);
                 }
                 _ => ignored.push(key),
@@ -230,23 +248,25 @@ impl ModelConfig {
             // The others cache by themselves.
             ignored.push("prompt_caching".to_owned());
         }
-        crate::merge::deep(&mut extra_body, entry.extra_body.unwrap_or_default());
+        let insisted = entry.extra_body.unwrap_or_default();
+        parameters.retain(|key| !insisted.contains_key(key));
+        crate::merge::deep(&mut extra_body, insisted);
         let max_tokens_key = match (entry.max_tokens_key, entry.max_completion_tokens) {
             (Some(key), _) => key,
             (None, Some(_)) => MaxTokensKey::MaxCompletionTokens,
             (None, None) => preset.max_tokens_key(&entry.model),
         };
-        let text = preset.text_options(
-            &base_url,
-            entry.text_tool_calls.unwrap_or_default(),
-            entry.think_tags.unwrap_or_default(),
-        );
-        Ok(Self {
-            text,
+        let capabilities = declared.capabilities(preset, dialect, &base_url, &entry.model, None);
+        let config = Self {
+            text: declared.text(preset, &base_url, &capabilities),
+            capabilities,
+            declared,
+            key_source,
+            parameters,
             provider: preset.name,
             dialect,
             max_tokens_key,
-            send_reasoning: entry.send_reasoning.unwrap_or(preset.send_reasoning),
+            send_reasoning: false,
             prompt_caching: entry.prompt_caching.unwrap_or(preset.dialect == Dialect::Anthropic),
             structured_output: entry.structured_output,
             model: entry.model,
@@ -268,20 +288,44 @@ impl ModelConfig {
             tokens_per_minute: entry.tokens_per_minute,
             proxy,
             ca_file: entry.ca_file,
-            supports_thinking: entry.supports_thinking.unwrap_or(false),
-            supports_reasoning_effort: entry.supports_reasoning_effort.unwrap_or(false),
-            supports_vision: entry.supports_vision.unwrap_or(false),
-            when_thinking_enabled,
-            when_thinking_disabled: entry.when_thinking_disabled.unwrap_or_default(),
-            context_window: entry.context_window.or(match dialect {
-                Dialect::Ollama => Some(crate::ollama::DEFAULT_CONTEXT),
-                _ => None,
-            }),
+            supports_thinking: false,
+            supports_reasoning_effort: false,
+            supports_vision: false,
+            when_thinking_enabled: Map::new(),
+            when_thinking_disabled: Map::new(),
+            context_window: None,
             extra_body,
-            pricing: entry.pricing,
+            pricing: None,
             ignored,
             name,
-        })
+        };
+        Ok(config.settled())
+    }
+
+    /// The same model, with what a probe of it found. A profile of another endpoint or model changes nothing.
+    #[must_use]
+    pub fn with_profile(mut self, profile: &Profile) -> Self {
+        if let (true, Some(preset)) = (profile.is_of(&self), Preset::find(self.provider)) {
+            self.capabilities =
+                self.declared.capabilities(preset, self.dialect, &self.base_url, &self.model, Some(profile));
+            self.text = self.declared.text(preset, &self.base_url, &self.capabilities);
+        }
+        self.settled()
+    }
+
+    /// Spells the capabilities in the fields that say the same.
+    fn settled(mut self) -> Self {
+        let known = &self.capabilities;
+        self.context_window = known.context_window.value;
+        self.supports_vision = known.vision.yes();
+        self.supports_thinking = known.thinks();
+        self.supports_reasoning_effort = known.effort.value.as_ref().is_some_and(|words| !words.is_empty());
+        self.send_reasoning = known.send_reasoning.yes();
+        let switch = known.thinking_switch.value.clone().unwrap_or_default();
+        self.when_thinking_enabled = switch.on;
+        self.when_thinking_disabled = switch.off;
+        self.pricing = known.price.value.clone();
+        self
     }
 
     pub fn profile(&self) -> hart_kernel::ModelProfile {
@@ -347,21 +391,22 @@ fn api_key(
     preset: &Preset,
     name: &str,
     lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Option<SecretString>, ModelConfigError> {
+) -> Result<(Option<SecretString>, KeySource), ModelConfigError> {
     let filled = |key: String| Some(key.trim().to_owned()).filter(|key| !key.is_empty());
-    let given = entry.api_key.clone().and_then(filled);
-    let found = given.or_else(|| preset.key_env.iter().find_map(|env| lookup(env).and_then(filled)));
+    let given = entry.api_key.clone().and_then(filled).map(|key| (key, KeySource::Entry));
+    let from_env = |env: &&'static str| Some((lookup(env).and_then(filled)?, KeySource::Env(env)));
+    let found = given.or_else(|| preset.key_env.iter().find_map(from_env));
     match (found, preset.key_env.first()) {
-        (Some(key), _) if reqwest::header::HeaderValue::try_from(&key).is_err() => {
+        (Some((key, _)), _) if reqwest::header::HeaderValue::try_from(&key).is_err() => {
             let message = "`api_key` holds a character that no key has; was it copied whole?".to_owned();
             Err(ModelConfigError::Invalid { name: name.to_owned(), message })
         }
-        (Some(key), _) => Ok(Some(key.into())),
+        (Some((key, source)), _) => Ok((Some(key.into()), source)),
         // At an address of the user's own, whether a key is needed is for that server to say.
         (None, Some(env)) if entry.base_url.is_none() => {
             Err(ModelConfigError::MissingKey { name: name.to_owned(), env })
         }
-        (None, _) => Ok(None),
+        (None, _) => Ok((None, KeySource::None)),
     }
 }
 

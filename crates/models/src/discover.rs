@@ -27,63 +27,34 @@ struct Known {
     /// Variables that change the address and the model, as the provider's own tools read them.
     base_env: Option<&'static str>,
     model_env: Option<&'static str>,
-    context_window: u32,
-    vision: bool,
-    thinking: bool,
-    effort: bool,
-    /// Thinking is switched by `thinking: {type: …}`.
-    switch: bool,
 }
 
 const KNOWN: &[Known] = &[
     Known {
         base_env: Some("ANTHROPIC_BASE_URL"),
         model_env: Some("ANTHROPIC_MODEL"),
-        vision: true,
-        thinking: true,
-        ..known("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-5-5", 1_000_000)
+        ..known("anthropic", "ANTHROPIC_API_KEY", "claude-sonnet-5-5")
     },
     Known {
         base_env: Some("OPENAI_BASE_URL"),
         model_env: Some("OPENAI_MODEL"),
-        vision: true,
-        thinking: true,
-        effort: true,
-        ..known("openai", "OPENAI_API_KEY", "gpt-5.6", 400_000)
+        ..known("openai", "OPENAI_API_KEY", "gpt-5.6")
     },
-    Known {
-        thinking: true,
-        switch: true,
-        ..known("deepseek", "DEEPSEEK_API_KEY", "deepseek-v4-flash", 1_000_000)
-    },
+    known("deepseek", "DEEPSEEK_API_KEY", "deepseek-v4-flash"),
     Known {
         base_env: Some("GOOGLE_GEMINI_BASE_URL"),
         model_env: Some("GEMINI_MODEL"),
-        vision: true,
-        thinking: true,
-        effort: true,
-        ..known("gemini", "GEMINI_API_KEY", "gemini-3.6-flash", 1_048_576)
+        ..known("gemini", "GEMINI_API_KEY", "gemini-3.6-flash")
     },
-    Known { vision: true, ..known("openrouter", "OPENROUTER_API_KEY", "openrouter/auto", 128_000) },
-    Known { thinking: true, effort: true, ..known("groq", "GROQ_API_KEY", "openai/gpt-oss-120b", 131_072) },
-    Known { vision: true, ..known("mistral", "MISTRAL_API_KEY", "mistral-large-latest", 128_000) },
-    Known { vision: true, ..known("xai", "XAI_API_KEY", "grok-4.3", 1_000_000) },
-    Known { vision: true, ..known("moonshot", "MOONSHOT_API_KEY", "kimi-k2.6", 262_144) },
+    known("openrouter", "OPENROUTER_API_KEY", "openrouter/auto"),
+    known("groq", "GROQ_API_KEY", "openai/gpt-oss-120b"),
+    known("mistral", "MISTRAL_API_KEY", "mistral-large-latest"),
+    known("xai", "XAI_API_KEY", "grok-4.3"),
+    known("moonshot", "MOONSHOT_API_KEY", "kimi-k2.6"),
 ];
 
-const fn known(provider: &'static str, key: &'static str, model: &'static str, context_window: u32) -> Known {
-    Known {
-        provider,
-        key,
-        model,
-        base_env: None,
-        model_env: None,
-        context_window,
-        vision: false,
-        thinking: false,
-        effort: false,
-        switch: false,
-    }
+const fn known(provider: &'static str, key: &'static str, model: &'static str) -> Known {
+    Known { provider, key, model, base_env: None, model_env: None }
 }
 
 /// The models that keys in the environment give, best first. `lookup` reads the environment.
@@ -93,23 +64,13 @@ pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<ModelConfig> {
     let found = KNOWN.iter().filter_map(|known| {
         // The first of a provider's variables has the preference; Google's clients read two.
         let keys = Preset::find(known.provider).map_or(&[][..], |preset| preset.key_env);
-        let api_key = std::iter::once(&known.key).chain(keys).find_map(|key| set(key))?;
-        let base_url = known.base_env.and_then(set);
-        let chosen = known.model_env.and_then(set);
-        // What is known of the default model need not hold for another, or behind another address.
-        let as_known = chosen.is_none() && base_url.is_none();
-        let model = chosen.unwrap_or_else(|| known.model.to_owned());
+        std::iter::once(&known.key).chain(keys).find_map(|key| set(key))?;
+        let model = known.model_env.and_then(set).unwrap_or_else(|| known.model.to_owned());
         let entry = ModelEntry {
             name: model.clone(),
             provider: known.provider.to_owned(),
             model,
-            api_key: Some(api_key),
-            base_url,
-            context_window: as_known.then_some(known.context_window),
-            supports_vision: Some(known.vision),
-            supports_thinking: Some(known.thinking),
-            thinking: known.switch.then(|| Map::from_iter([("type".to_owned(), "enabled".into())])),
-            supports_reasoning_effort: Some(known.effort && as_known),
+            base_url: known.base_env.and_then(set),
             ..ModelEntry::default()
         };
         let resolved = ModelConfig::resolve(entry, lookup);

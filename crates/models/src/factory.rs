@@ -9,6 +9,7 @@ use hart_kernel::ChatModel;
 
 use crate::anthropic::Anthropic;
 use crate::config::{Dialect, ModelConfig};
+use crate::fitted::{self, Fitted};
 use crate::gemini::Gemini;
 use crate::http::{self, HttpError, HttpSettings};
 use crate::ollama::Ollama;
@@ -17,17 +18,25 @@ use crate::resilient::{Limits, Resilient, Route};
 use crate::responses::Responses;
 use crate::text_calls::{CallsInText, TextCalls, TextOptions};
 
-/// The model of `config`, talking over `http`. It asks once: see [`Context::model`] for one that does not give up.
+/// The model of `config`, talking over `http`. It is never asked for what it is known not to take, and it asks once:
+/// see [`Context::model`] for one that does not give up.
 pub fn build(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
-    let model: Arc<dyn ChatModel> = match config.dialect {
+    let (taken, left_out) = fitted::without_refused(config);
+    let model = dialect(&taken, http);
+    let off = TextOptions { calls: CallsInText::Off, think: false, opened: false };
+    let model = if config.text == off { model } else { Arc::new(TextCalls::new(model, config.text)) };
+    Arc::new(Fitted::new(model, config, left_out))
+}
+
+/// The same model as it is, asked for whatever it is asked for: how a probe finds out what it takes.
+pub(crate) fn dialect(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
+    match config.dialect {
         Dialect::OpenAi => Arc::new(OpenAi::new(config, http)),
         Dialect::Anthropic => Arc::new(Anthropic::new(config, http)),
         Dialect::Responses => Arc::new(Responses::new(config, http)),
         Dialect::Gemini => Arc::new(Gemini::new(config, http)),
         Dialect::Ollama => Arc::new(Ollama::new(config, http)),
-    };
-    let off = TextOptions { calls: CallsInText::Off, think: false, opened: false };
-    if config.text == off { model } else { Arc::new(TextCalls::new(model, config.text)) }
+    }
 }
 
 /// What all models of a process have in common: the way out, and the limits.

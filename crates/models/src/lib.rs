@@ -4,12 +4,14 @@
 //! nothing reads the environment or a file that it was not given.
 
 mod anthropic;
+pub mod catalogue;
 pub mod config;
 mod continued;
 pub mod discover;
 mod encoded;
 mod factory;
 mod files;
+mod fitted;
 mod gemini;
 pub mod http;
 mod lines;
@@ -17,6 +19,7 @@ mod merge;
 mod ollama;
 mod openai;
 mod playback;
+pub mod probe;
 pub mod reachability;
 mod repair;
 pub mod replay;
@@ -33,14 +36,17 @@ mod tool_args;
 mod wire;
 
 pub use anthropic::Anthropic;
+pub use catalogue::{Capabilities, Catalogue, Facts, Known, Origin};
 pub use config::{
-    Dialect, ENTRY_KEYS, KeyDoc, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset, Pricing, Switch,
+    Dialect, ENTRY_KEYS, KeyDoc, KeySource, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset,
+    Pricing, Switch,
 };
 pub use factory::{Context, build};
 pub use gemini::Gemini;
 pub use http::{HttpError, HttpSettings, Proxy};
 pub use ollama::Ollama;
 pub use openai::OpenAi;
+pub use probe::Profile;
 pub use reachability::Reachability;
 pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};

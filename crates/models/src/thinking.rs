@@ -12,7 +12,8 @@ use crate::merge;
 #[derive(Clone, Debug)]
 pub(crate) struct Thinking {
     pub(crate) supported: bool,
-    effort: bool,
+    /// The words for effort that the model knows.
+    efforts: Vec<String>,
     enabled: Map<String, Value>,
     disabled: Map<String, Value>,
 }
@@ -26,7 +27,7 @@ impl Thinking {
         };
         Self {
             supported: config.supports_thinking,
-            effort: config.supports_reasoning_effort,
+            efforts: config.capabilities.effort.value.clone().unwrap_or_default(),
             enabled: config.when_thinking_enabled.clone(),
             disabled,
         }
@@ -38,16 +39,27 @@ impl Thinking {
             Reasoning::Default => {}
             Reasoning::Off => merge::options(body, &self.disabled),
             Reasoning::On(_) | Reasoning::Budget(_) => {
-                if self.effort
-                    && let Some(effort) = effort(reasoning)
-                {
-                    body.insert("reasoning_effort".to_owned(), word(effort).into());
+                if let Some(word) = effort(reasoning).and_then(|effort| self.nearest(effort)) {
+                    body.insert("reasoning_effort".to_owned(), word.into());
                 }
-                if self.supported || self.effort {
+                if self.supported || !self.efforts.is_empty() {
                     merge::options(body, &self.enabled);
                 }
             }
         }
+    }
+}
+
+/// All words for effort there are, from the least.
+const SCALE: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+impl Thinking {
+    /// The model's word that comes nearest to an effort; `None` when it knows none.
+    pub(crate) fn nearest(&self, effort: Effort) -> Option<&str> {
+        let place = |word: &str| SCALE.iter().position(|known| *known == word);
+        let wanted = place(word(effort))?;
+        let known = self.efforts.iter().filter_map(|word| Some((place(word).filter(|at| *at > 0)?, word)));
+        known.min_by_key(|(at, _)| at.abs_diff(wanted)).map(|(_, word)| word.as_str())
     }
 }
 

@@ -13,6 +13,7 @@
 mod anthropic;
 mod both;
 mod caching;
+mod capabilities;
 mod fault_table;
 mod faults;
 mod files;
@@ -23,6 +24,7 @@ mod local;
 mod network;
 mod ollama;
 mod openai;
+mod probe;
 mod recording;
 mod repair;
 mod responses;

@@ -37,7 +37,9 @@ async fn ask(context: &Context, config: &ModelConfig) -> Heard {
 }
 
 fn at(config: &ModelConfig, base_url: impl Into<String>) -> ModelConfig {
-    ModelConfig { base_url: base_url.into(), ..config.clone() }
+    let mut config = config.clone();
+    config.base_url = base_url.into();
+    config
 }
 
 /// What a peer does with a connection once it has read the request.

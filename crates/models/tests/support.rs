@@ -155,3 +155,13 @@ pub(crate) async fn hear(model: &dyn ChatModel, request: ChatRequest) -> Heard {
     }
     heard
 }
+
+/// Whether a request has a parameter by any of its names, wherever its dialect keeps it.
+pub(crate) fn sends(body: &Value, names: &[&str]) -> bool {
+    const SAID: [&str; 7] =
+        ["messages", "input", "contents", "tools", "system", "instructions", "systemInstruction"];
+    let Value::Object(map) = body else { return false };
+    map.iter().any(|(key, value)| {
+        names.contains(&key.as_str()) || (!SAID.contains(&key.as_str()) && sends(value, names))
+    })
+}

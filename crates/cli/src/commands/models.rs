@@ -1,7 +1,11 @@
-//! `hart models`: the models there are to choose from.
+//! `hart models`: the models there are to choose from, what is in force for one, and what its endpoint really does.
 //!
-//! Invariant: it lists, it does not call; whether a model answers is the doctor's question.
+//! Invariant: only `probe` calls a model; whether one answers at all is the doctor's question.
 
+mod probe;
+mod show;
+
+use clap::Subcommand;
 use hart_app::ModelListing;
 use serde_json::{Value, json};
 
@@ -12,24 +16,46 @@ use crate::terminal::{Terminal, Tone, cut};
 
 const EXAMPLES: &str = "\
 Examples:
-  hart models
+  hart models                      the models there are
+  hart models show NAME            what is in force for one, and who said so
+  hart models probe NAME           ask its endpoint what it can do, and remember it
   hart run --model NAME \"a task for that model\"
 
 The one marked * is used when none is named. `hart doctor` says whether it answers.";
 
-/// List the models there are, and where each comes from.
+/// List the models there are, show what is known of one, or find out what it can do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ModelsArgs {
-    /// Print the list as JSON.
-    #[arg(long)]
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Print as JSON.
+    #[arg(long, global = true)]
     json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the models there are, and where each comes from; what `hart models` alone does.
+    List,
+    /// Show everything that is in force for a model, value by value, and where each comes from.
+    Show(show::ShowArgs),
+    /// Ask a model's endpoint what it can do, and remember it for later runs.
+    Probe(probe::ProbeArgs),
 }
 
 pub(crate) fn run(args: &ModelsArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let session = Session::open(global, terminal)?;
+    match &args.action {
+        None | Some(Action::List) => list(args.json, &session, terminal),
+        Some(Action::Show(show)) => show::run(show, args.json, &session, terminal),
+        Some(Action::Probe(probe)) => probe::run(probe, args.json, &session, terminal),
+    }
+}
+
+fn list(json: bool, session: &Session, terminal: &Terminal) -> Result<Exit, Failure> {
     let listings = session.block_on(session.app.models())?;
-    if args.json {
+    if json {
         terminal.line(&Value::from_iter(listings.iter().map(as_json)).to_string())?;
     } else {
         print(&listings, terminal)?;

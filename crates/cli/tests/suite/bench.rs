@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use hart_testkit::binary::{Finished, Hart};
-use hart_testkit::{Dialect, ModelServer, Turn};
+use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use serde_json::Value;
 
 pub(super) const ALL: [Dialect; 5] =
@@ -30,6 +30,15 @@ impl Bench {
             bench.write("config.yaml", &format!("models:\n  - {{{model}, base_url: '{base}'}}\n"));
         }
         bench
+    }
+
+    /// A model that computes its answers.
+    pub(super) fn answering(
+        dialect: Dialect,
+        respond: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self { dir, server: ModelServer::with_blocking(respond), dialect }
     }
 
     pub(super) fn with(turns: impl IntoIterator<Item = Turn>) -> Self {

@@ -46,7 +46,10 @@ impl Settings {
             max_tokens: config.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
             temperature: config.temperature,
             thinking: Thinking::new(config),
-            adaptive: is_adaptive(&config.model),
+            adaptive: match (config.capabilities.budget.value, config.supports_reasoning_effort) {
+                (Some(false), efforts) => efforts,
+                _ => is_adaptive(&config.model),
+            },
             caching: config.prompt_caching && !config.extra_body.contains_key("cache_control"),
             structured: config.structured_output.unwrap_or_else(|| by_model(&config.model)),
             extra_body: config.extra_body.clone(),
@@ -116,7 +119,8 @@ impl Settings {
             body.insert("thinking".to_owned(), json!({"type": "adaptive", "display": "summarized"}));
             let config = body.entry("output_config").or_insert_with(|| json!({}));
             if let Some(config) = config.as_object_mut() {
-                config.entry("effort").or_insert_with(|| thinking::word(effort).into());
+                let word = self.thinking.nearest(effort).unwrap_or(thinking::word(effort));
+                config.entry("effort").or_insert_with(|| word.into());
             }
         } else if let Some(budget) = budget(reasoning, effort, max_tokens) {
             body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": budget}));

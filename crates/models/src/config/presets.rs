@@ -112,7 +112,11 @@ const fn openai(name: &'static str, base_url: &'static str, key_env: &'static [&
 /// Every provider that is known by name.
 pub const PRESETS: &[Preset] = &[
     Preset {
-        classes: &["langchain_openai:ChatOpenAI", "deerflow.models.patched_openai:PatchedChatOpenAI"],
+        classes: &[
+            "langchain_openai:ChatOpenAI",
+            "deerflow.models.patched_openai:PatchedChatOpenAI",
+            "deerflow.models.openai_codex_provider:CodexChatModel",
+        ],
         ..openai("openai", "https://api.openai.com/v1", &["OPENAI_API_KEY"])
     },
     Preset {
@@ -177,6 +181,8 @@ pub const PRESETS: &[Preset] = &[
         send_reasoning: true,
         ..openai("stepfun", "https://api.stepfun.com/v1", &["STEPFUN_API_KEY"])
     },
+    openai("qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", &["DASHSCOPE_API_KEY"]),
+    Preset { send_reasoning: true, ..openai("zai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"]) },
     Preset {
         name: "openai-compatible",
         classes: &["deerflow.models.mindie_provider:MindIEChatModel"],

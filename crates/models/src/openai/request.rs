@@ -28,6 +28,7 @@ pub(super) struct Settings {
     include_usage: bool,
     no_reasoning_with_tools: bool,
     send_reasoning: bool,
+    strict_schemas: bool,
     pub(super) structured: StructuredOutput,
     thinking: Thinking,
     extra_body: Map<String, Value>,
@@ -48,6 +49,7 @@ impl Settings {
             include_usage: config.provider != "mistral",
             no_reasoning_with_tools: config.provider == "openai" && is_newer_gpt(&config.model),
             send_reasoning: config.send_reasoning,
+            strict_schemas: !config.capabilities.strict_schemas.no(),
             structured: config.structured_output.unwrap_or_else(|| by_provider(config.provider)),
             thinking: Thinking::new(config),
             extra_body: config.extra_body.clone(),
@@ -75,7 +77,7 @@ impl Settings {
             body.insert("stop".to_owned(), asked.stop.clone().into());
         }
         if let OutputFormat::Json { name, schema } = &asked.output {
-            body.insert("response_format".to_owned(), response_format(self.structured, name, schema));
+            body.insert("response_format".to_owned(), self.response_format(name, schema));
         }
         self.thinking.apply(asked.reasoning, &mut body);
         // The way to leave out a parameter that a server does not know: set it to null.
@@ -93,13 +95,15 @@ fn is_newer_gpt(model: &str) -> bool {
     version.0 >= 6 || (version.0 == 5 && (4..100).contains(&version.1))
 }
 
-fn response_format(mode: StructuredOutput, name: &str, schema: &Value) -> Value {
-    if mode == StructuredOutput::Object {
-        return json!({"type": "json_object"});
+impl Settings {
+    fn response_format(&self, name: &str, schema: &Value) -> Value {
+        if self.structured == StructuredOutput::Object {
+            return json!({"type": "json_object"});
+        }
+        let strict = self.strict_schemas && structured::is_strict(schema);
+        let format = json!({"name": structured::identifier(name), "schema": schema, "strict": strict});
+        json!({"type": "json_schema", "json_schema": format})
     }
-    let strict = structured::is_strict(schema);
-    let format = json!({"name": structured::identifier(name), "schema": schema, "strict": strict});
-    json!({"type": "json_schema", "json_schema": format})
 }
 
 /// These know JSON but no schema, or not even that.

@@ -258,6 +258,7 @@ pub(super) fn model_kind(name: &str) -> Kind {
         "when_thinking_enabled"
         | "when_thinking_disabled"
         | "thinking"
+        | "capabilities"
         | "extra_body"
         | "model_kwargs"
         | "default_headers"
