@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
@@ -52,6 +52,8 @@ pub(crate) fn grep(roots: &Roots, query: &GrepQuery) -> Result<GrepResult> {
         filter: filter.as_deref().map(compile_glob).transpose()?,
         filter_by_name: filter.as_deref().is_some_and(|filter| !filter.contains('/')),
         bytes_left: AtomicU64::new(MAX_BYTES),
+        skipped_large: AtomicUsize::new(0),
+        skipped_binary: AtomicUsize::new(0),
     };
     let mut result = GrepResult::default();
     if let Place::In { root, relative } = roots.locate(&query.base)? {
@@ -71,6 +73,7 @@ pub(crate) fn grep(roots: &Roots, query: &GrepQuery) -> Result<GrepResult> {
             let (found, more) = Best::merge([grepper.found], limit);
             result.matches.extend(found.into_iter().map(|(_, hit)| hit.at(query.base.clone())));
             result.truncated = more;
+            grep.tell_skipped(&mut result);
             return Ok(result);
         }
     }
@@ -87,6 +90,7 @@ pub(crate) fn grep(roots: &Roots, query: &GrepQuery) -> Result<GrepResult> {
         result.truncated |= truncated || more;
         Ok(!result.truncated)
     })?;
+    grep.tell_skipped(&mut result);
     Ok(result)
 }
 
@@ -221,9 +225,16 @@ struct Grep {
     filter: Option<GlobMatcher>,
     filter_by_name: bool,
     bytes_left: AtomicU64,
+    skipped_large: AtomicUsize,
+    skipped_binary: AtomicUsize,
 }
 
 impl Grep {
+    fn tell_skipped(&self, result: &mut GrepResult) {
+        result.skipped_large = self.skipped_large.load(Ordering::Relaxed);
+        result.skipped_binary = self.skipped_binary.load(Ordering::Relaxed);
+    }
+
     fn with<'a>(&'a self, prefix: &'a str, room: usize, cutoff: &'a Cutoff) -> Grepper<'a> {
         let searcher = SearcherBuilder::new().line_number(true).build();
         Grepper { grep: self, searcher, prefix, buffer: Vec::new(), found: Best::new(room), cutoff }
@@ -267,8 +278,17 @@ impl Grepper<'_> {
 
     /// False once there is no room for more. Files that are large, binary or unreadable are passed over.
     fn file(&mut self, file: File, key: &[u8], shown: &str) -> bool {
-        if read_text_file(file, &mut self.buffer).is_none() {
-            return true;
+        match read_text_file(file, &mut self.buffer) {
+            Ok(()) => {}
+            Err(Skipped::Large) => {
+                self.grep.skipped_large.fetch_add(1, Ordering::Relaxed);
+                return true;
+            }
+            Err(Skipped::Binary) => {
+                self.grep.skipped_binary.fetch_add(1, Ordering::Relaxed);
+                return true;
+            }
+            Err(Skipped::Unreadable) => return true,
         }
         let len = self.buffer.len() as u64;
         let left = &self.grep.bytes_left;
@@ -296,17 +316,31 @@ impl Grepper<'_> {
     }
 }
 
-fn read_text_file(mut file: File, content: &mut Vec<u8>) -> Option<()> {
+/// Why a file was not searched.
+enum Skipped {
+    Large,
+    Binary,
+    /// Gone, not allowed, or no file at all.
+    Unreadable,
+}
+
+fn read_text_file(mut file: File, content: &mut Vec<u8>) -> Result<(), Skipped> {
     content.clear();
-    let found = rustix::fs::fstat(&file).ok()?;
+    let found = rustix::fs::fstat(&file).map_err(|_| Skipped::Unreadable)?;
     let size = found.st_size.unsigned_abs();
-    if !FileType::from_raw_mode(found.st_mode).is_file() || size > MAX_FILE {
-        return None;
+    if !FileType::from_raw_mode(found.st_mode).is_file() {
+        return Err(Skipped::Unreadable);
     }
-    content.reserve(usize::try_from(size).ok()? + 1);
+    if size > MAX_FILE {
+        return Err(Skipped::Large);
+    }
+    content.reserve(usize::try_from(size).map_err(|_| Skipped::Large)? + 1);
     // The file may grow while it is read, so the limit is on what is read.
-    (&mut file).take(MAX_FILE + 1).read_to_end(content).ok()?;
-    (content.len() as u64 <= MAX_FILE && memchr::memchr(0, content).is_none()).then_some(())
+    (&mut file).take(MAX_FILE + 1).read_to_end(content).map_err(|_| Skipped::Unreadable)?;
+    if content.len() as u64 > MAX_FILE {
+        return Err(Skipped::Large);
+    }
+    if memchr::memchr(0, content).is_some() { Err(Skipped::Binary) } else { Ok(()) }
 }
 
 fn cut(line: &str) -> String {

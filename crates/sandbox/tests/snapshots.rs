@@ -386,3 +386,18 @@ async fn a_damaged_snapshot_is_said_to_be() {
     assert_eq!(fs::read(thread.root.join("workspace/a")).unwrap(), b"x", "nothing is touched");
     thread.snapshots.take().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_change_within_a_tick_of_the_clock_is_not_missed() {
+    let thread = Thread::new();
+    thread.put("workspace/a", "0000");
+    let mut last = thread.snapshots.take().await.unwrap().id;
+    for round in 1..300 {
+        // Same file, same size, and on most kernels the same time as the write before.
+        fs::write(thread.root.join("workspace/a"), format!("{round:04}")).unwrap();
+        let now = thread.snapshots.take().await.unwrap().id;
+        let changes = thread.snapshots.diff(&last, &now).await.unwrap();
+        assert_eq!(changes.summary.modified, 1, "round {round}");
+        last = now;
+    }
+}

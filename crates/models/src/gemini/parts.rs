@@ -2,14 +2,17 @@
 //!
 //! Invariant: a part that the model signed is sent as it came; what another provider signed is left out.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use hart_types::{
     Ai, Block, BlockView, Body, Content, ImageSource, Message, ToolCallId, ToolResult, ToolStatus,
 };
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{MADE_UP_ID, PART, SIGNATURE};
-use crate::encoded::{Size, write_joined};
+use crate::encoded::{Size, write_json};
 
 /// The API's word for a call that it did not sign itself: another model's, or one that was written by hand.
 const UNSIGNED: &str = "skip_thought_signature_validator";
@@ -49,32 +52,117 @@ pub(super) fn encode(
     message: &Message,
     called: impl FnOnce(&ToolCallId) -> Option<String>,
 ) -> Encoded {
-    let (role, parts) = match &message.body {
+    let mut parts = Parts::default();
+    let role = match &message.body {
         // Only the start of a conversation has a place for instructions; later ones are spoken by the user.
-        Body::Human | Body::System => (Role::User, user_parts(&message.content)),
-        Body::Ai(ai) => (Role::Model, model_parts(dress, message, ai)),
-        Body::AiChunk(chunk) => (Role::Model, model_parts(dress, message, &chunk.ai)),
+        Body::Human | Body::System => {
+            user_parts(&mut parts, &message.content);
+            Role::User
+        }
+        Body::Ai(ai) => {
+            model_parts(&mut parts, dress, message, ai);
+            Role::Model
+        }
+        Body::AiChunk(chunk) => {
+            model_parts(&mut parts, dress, message, &chunk.ai);
+            Role::Model
+        }
         Body::Tool(result) => {
             let name = called(&result.tool_call_id).or_else(|| message.name.clone());
-            (Role::Results, response_parts(dress, &message.content, result, name))
+            response_parts(&mut parts, dress, &message.content, result, name.as_deref());
+            Role::Results
         }
-        Body::Remove | Body::Other(_) => (Role::User, Vec::new()),
+        Body::Remove | Body::Other(_) => Role::User,
     };
-    let mut out = Vec::new();
-    write_joined(&mut out, parts.iter().map(ToString::to_string));
-    Encoded { role, parts: out.into() }
+    Encoded { role, parts: parts.0.into() }
 }
 
-fn user_parts(content: &Content) -> Vec<Value> {
-    let part = |block: &Block| match block.view() {
-        BlockView::Text("") | BlockView::Reasoning { .. } => None,
-        BlockView::Text(text) => Some(json!({"text": text})),
-        BlockView::Image(source) => Some(image(source)),
-        BlockView::File { .. } | BlockView::Other(_) => block
-            .as_object()
-            .map(|map| media(map).unwrap_or_else(|| json!({"text": Value::Object(map.clone()).to_string()}))),
+/// Parts between commas.
+#[derive(Default)]
+struct Parts(Vec<u8>);
+
+impl Parts {
+    fn push(&mut self, part: &impl Serialize) {
+        if !self.0.is_empty() {
+            self.0.push(b',');
+        }
+        write_json(&mut self.0, part);
+    }
+
+    fn text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.push(&TextPart { text, thought: false, signature: None });
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TextPart<'a> {
+    text: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    thought: bool,
+    #[serde(rename = "thoughtSignature", skip_serializing_if = "Option::is_none")]
+    signature: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallPart<'a> {
+    function_call: Call<'a>,
+    #[serde(rename = "thoughtSignature", skip_serializing_if = "Option::is_none")]
+    signature: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    name: &'a str,
+    args: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponsePart<'a> {
+    function_response: Response<'a>,
+}
+
+#[derive(Serialize)]
+struct Response<'a> {
+    name: &'a str,
+    response: Outcome<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[Value]>::is_empty")]
+    parts: &'a [Value],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome<'a> {
+    Output(&'a str),
+    Error(&'a str),
+}
+
+fn user_parts(parts: &mut Parts, content: &Content) {
+    let blocks = match content {
+        Content::Text(text) => return parts.text(text),
+        Content::Blocks(blocks) => blocks,
     };
-    content.to_blocks().iter().filter_map(part).collect()
+    for block in blocks {
+        match block.view() {
+            BlockView::Text(text) => parts.text(text),
+            BlockView::Reasoning { .. } => {}
+            BlockView::Image(source) => parts.push(&image(source)),
+            BlockView::File { .. } | BlockView::Other(_) => {
+                let Some(map) = block.as_object() else { continue };
+                match media(map) {
+                    Some(part) => parts.push(&part),
+                    None => parts.text(&Value::Object(map.clone()).to_string()),
+                }
+            }
+        }
+    }
 }
 
 fn image(source: ImageSource<'_>) -> Value {
@@ -137,29 +225,43 @@ fn media(map: &Map<String, Value>) -> Option<Value> {
     Some(inline(mime_type.or(spoken.as_deref())?, data))
 }
 
-fn response_parts(dress: &Dress, content: &Content, result: &ToolResult, name: Option<String>) -> Vec<Value> {
-    let key = if result.status == ToolStatus::Error { "error" } else { "output" };
-    let blocks = content.to_blocks();
-    let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
-    let mut images: Vec<Value> = blocks
-        .iter()
-        .filter_map(|block| match block.view() {
-            BlockView::Image(source) => Some(image(source)),
-            BlockView::File { .. } | BlockView::Other(_) => block.as_object().and_then(media),
-            BlockView::Text(_) | BlockView::Reasoning { .. } => None,
-        })
-        .collect();
-    let name = name.unwrap_or_else(|| "unknown".to_owned());
-    let mut response = json!({"name": name, "response": {key: texts.join("\n")}});
-    if let Some(map) = response.as_object_mut() {
-        if let Some(id) = shown_id(Some(&result.tool_call_id)) {
-            map.insert("id".to_owned(), id.into());
-        }
-        if dress.signs_calls && !images.is_empty() {
-            map.insert("parts".to_owned(), std::mem::take(&mut images).into());
+fn response_parts(
+    parts: &mut Parts,
+    dress: &Dress,
+    content: &Content,
+    result: &ToolResult,
+    name: Option<&str>,
+) {
+    let mut texts = Vec::new();
+    let mut images = Vec::new();
+    match content {
+        Content::Text(text) => texts.push(text.as_str()),
+        Content::Blocks(blocks) => {
+            for block in blocks {
+                match block.view() {
+                    BlockView::Text(text) => texts.push(text),
+                    BlockView::Image(source) => images.push(image(source)),
+                    BlockView::File { .. } | BlockView::Other(_) => {
+                        images.extend(block.as_object().and_then(media));
+                    }
+                    BlockView::Reasoning { .. } => {}
+                }
+            }
         }
     }
-    std::iter::once(json!({"functionResponse": response})).chain(images).collect()
+    let text = match texts.as_slice() {
+        [one] => Cow::Borrowed(*one),
+        _ => Cow::Owned(texts.join("\n")),
+    };
+    let response = match result.status {
+        ToolStatus::Success => Outcome::Output(&text),
+        ToolStatus::Error => Outcome::Error(&text),
+    };
+    let (inside, beside) = if dress.signs_calls { (images, Vec::new()) } else { (Vec::new(), images) };
+    let id = shown_id(Some(&result.tool_call_id));
+    let response = Response { name: name.unwrap_or("unknown"), response, id, parts: &inside };
+    parts.push(&ResponsePart { function_response: response });
+    beside.iter().for_each(|image| parts.push(image));
 }
 
 /// An id, unless it was made up here.
@@ -167,68 +269,72 @@ fn shown_id(id: Option<&ToolCallId>) -> Option<&str> {
     id.map(ToolCallId::as_str).filter(|id| !id.is_empty() && !id.starts_with(MADE_UP_ID))
 }
 
-fn model_parts(dress: &Dress, message: &Message, ai: &Ai) -> Vec<Value> {
+fn model_parts(parts: &mut Parts, dress: &Dress, message: &Message, ai: &Ai) {
     let own = message.response_metadata.get("model_provider").is_some_and(|name| name == dress.provider);
-    let mut calls = calls(dress, ai, own);
-    let mut out = Vec::new();
-    for block in message.content.to_blocks() {
-        let signature = match &block {
-            Block::Object(map) if own => map.get(SIGNATURE).cloned(),
+    let (nothing, excuse) = (Map::new(), Value::from(UNSIGNED));
+    let mut calls = calls(ai, &nothing);
+    for (position, (_, part)) in calls.iter_mut().enumerate() {
+        part.signature = part.signature.filter(|_| own);
+        // Of a step's calls only the first has to prove where it comes from.
+        if dress.signs_calls && position == 0 && part.signature.is_none() {
+            part.signature = Some(&excuse);
+        }
+    }
+    let blocks = match &message.content {
+        Content::Text(text) => {
+            parts.text(text);
+            &[][..]
+        }
+        Content::Blocks(blocks) => blocks,
+    };
+    for block in blocks {
+        let signature = match block {
+            Block::Object(map) if own => map.get(SIGNATURE),
             _ => None,
         };
-        let part = match block.view() {
-            BlockView::Text("") if signature.is_none() => continue,
-            BlockView::Text(text) => json!({"text": text}),
+        match block.view() {
+            BlockView::Text("") if signature.is_none() => {}
+            BlockView::Text(text) => parts.push(&TextPart { text, thought: false, signature }),
             // A summary of thoughts that nobody signed says nothing to the model.
-            BlockView::Reasoning { .. } if signature.is_none() => continue,
-            BlockView::Reasoning { text, .. } => json!({"text": text, "thought": true}),
-            BlockView::Image(source) if own => image(source),
-            BlockView::Image(_) | BlockView::File { .. } => continue,
+            BlockView::Reasoning { .. } if signature.is_none() => {}
+            BlockView::Reasoning { text, .. } => parts.push(&TextPart { text, thought: true, signature }),
+            BlockView::Image(source) if own => parts.push(&signed(image(source), signature)),
+            BlockView::Image(_) | BlockView::File { .. } => {}
             BlockView::Other(map) => match map.get("type").and_then(Value::as_str) {
-                Some(PART) if own => map.get("part").cloned().unwrap_or_default(),
+                Some(PART) if own => map.get("part").iter().for_each(|part| parts.push(part)),
                 // The call itself may have been repaired since; the block only says where it stood.
                 Some("tool_use") => {
                     let id = map.get("id").and_then(Value::as_str);
-                    match calls.iter().position(|(call, _)| call.as_deref() == id) {
-                        Some(position) => calls.remove(position).1,
-                        None => continue,
+                    if let Some(position) = calls.iter().position(|(call, _)| *call == id) {
+                        parts.push(&calls.remove(position).1);
                     }
                 }
-                _ => continue,
+                _ => {}
             },
-        };
-        out.push(signed(part, signature));
+        }
     }
-    out.extend(calls.into_iter().map(|(_, part)| part));
-    out
+    calls.iter().for_each(|(_, part)| parts.push(part));
 }
 
-fn signed(mut part: Value, signature: Option<Value>) -> Value {
+fn signed(mut part: Value, signature: Option<&Value>) -> Value {
     if let (Some(map), Some(signature)) = (part.as_object_mut(), signature) {
-        map.insert(SIGNATURE.to_owned(), signature);
+        map.insert(SIGNATURE.to_owned(), signature.clone());
     }
     part
 }
 
-fn calls(dress: &Dress, ai: &Ai, own: bool) -> Vec<(Option<String>, Value)> {
-    let valid = ai.tool_calls.iter();
-    let valid = valid.map(|c| (c.id.as_ref(), c.name.as_str(), Some(&c.args), c.extra.get(SIGNATURE)));
-    // What was wrong with these stands in the response that answers them.
-    let invalid = ai.invalid_tool_calls.iter();
-    let invalid = invalid.map(|c| (c.id.as_ref(), c.name.as_deref().unwrap_or_default(), None, None));
-    type Said<'a> = (Option<&'a ToolCallId>, &'a str, Option<&'a Map<String, Value>>, Option<&'a Value>);
-    let call = |(position, (id, name, args, signature)): (usize, Said<'_>)| {
-        let args = args.cloned().unwrap_or_default();
+/// The calls with their ids; one that was invalid has `nothing` for its arguments.
+fn calls<'a>(ai: &'a Ai, nothing: &'a Map<String, Value>) -> Vec<(Option<&'a str>, CallPart<'a>)> {
+    let call = |id: Option<&'a ToolCallId>, name: &'a str, args, signature| {
         // A nameless call would be refused each time the conversation is sent.
         let name = if name.is_empty() { "unknown" } else { name };
-        let mut call = json!({"name": name, "args": args});
-        if let (Some(map), Some(id)) = (call.as_object_mut(), shown_id(id)) {
-            map.insert("id".to_owned(), id.into());
-        }
-        let signature = signature.filter(|_| own).cloned();
-        // Of a step's calls only the first has to prove where it comes from.
-        let signature = signature.or_else(|| (dress.signs_calls && position == 0).then(|| UNSIGNED.into()));
-        (id.map(ToString::to_string), signed(json!({"functionCall": call}), signature))
+        let function_call = Call { name, args, id: shown_id(id) };
+        (id.map(ToolCallId::as_str), CallPart { function_call, signature })
     };
-    valid.chain(invalid).enumerate().map(call).collect()
+    let valid = ai.tool_calls.iter();
+    let valid = valid.map(|c| call(c.id.as_ref(), &c.name, &c.args, c.extra.get(SIGNATURE)));
+    // What was wrong with these stands in the response that answers them.
+    let invalid = ai.invalid_tool_calls.iter();
+    let invalid = invalid.map(|c| call(c.id.as_ref(), c.name.as_deref().unwrap_or_default(), nothing, None));
+    valid.chain(invalid).collect()
 }

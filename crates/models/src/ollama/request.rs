@@ -2,6 +2,8 @@
 //!
 //! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use hart_kernel::{ChatRequest, ModelSettings, OutputFormat, Reasoning, ToolChoice, ToolSpec};
 use hart_types::{Ai, Block, BlockView, Body, Content, ImageSource, Message, ToolCallId};
@@ -213,7 +215,7 @@ fn write_conversation(out: &mut Vec<u8>, settings: &Settings, encoder: &mut Enco
 #[derive(Default, Serialize)]
 struct Wire<'a> {
     role: &'static str,
-    content: String,
+    content: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -235,7 +237,7 @@ impl Wire<'_> {
 }
 
 fn encode_system(text: &str) -> Bytes {
-    Wire { role: "system", content: text.to_owned(), ..Wire::default() }.bytes()
+    Wire { role: "system", content: text.into(), ..Wire::default() }.bytes()
 }
 
 fn encode_tool(tool: &ToolSpec) -> Bytes {
@@ -267,7 +269,7 @@ fn encode(settings: &Settings, message: &Message) -> Bytes {
 /// Text and images; the server takes images as bare base64 beside the text.
 fn said<'a>(role: &'static str, content: &'a Content) -> Wire<'a> {
     let blocks = match content {
-        Content::Text(text) => return Wire { role, content: text.clone(), ..Wire::default() },
+        Content::Text(text) => return Wire { role, content: text.into(), ..Wire::default() },
         Content::Blocks(blocks) => blocks,
     };
     let mut images = Vec::new();
@@ -289,11 +291,15 @@ fn said<'a>(role: &'static str, content: &'a Content) -> Wire<'a> {
             BlockView::Other(map) => texts.push(Value::Object(map.clone()).to_string()),
         }
     }
-    Wire { role, content: texts.join("\n"), images, ..Wire::default() }
+    Wire { role, content: texts.join("\n").into(), images, ..Wire::default() }
 }
 
 fn assistant(settings: &Settings, message: &Message, ai: &Ai) -> Bytes {
-    let mut wire = Wire { role: "assistant", content: message.content.text(), ..Wire::default() };
+    let content = match &message.content {
+        Content::Text(text) => Cow::Borrowed(text.as_str()),
+        Content::Blocks(_) => Cow::Owned(message.content.text()),
+    };
+    let mut wire = Wire { role: "assistant", content, ..Wire::default() };
     if let (true, Content::Blocks(blocks)) = (settings.send_reasoning, &message.content) {
         let reasoning = blocks.iter().filter_map(|block: &Block| match block.view() {
             BlockView::Reasoning { text, .. } => Some(text),
