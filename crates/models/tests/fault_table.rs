@@ -182,7 +182,7 @@ impl Table {
     async fn row(&self, name: &str, turn: &Turn, expected: Expected) {
         let row = format!("{:?}, {name}", self.dialect);
         let quick = matches!(expected.kind, Kind::Timeout(_)) || name.ends_with("silent");
-        let more = if quick { json!({"stream_chunk_timeout": 0.1}) } else { json!({}) };
+        let more = if quick { json!({"stream_chunk_timeout": 0.3}) } else { json!({}) };
         let before = self.server.requests().len();
         self.server.push_all(vec![turn.clone(); expected.requests]);
         let heard = self.hear(more).await;
