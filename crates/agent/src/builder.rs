@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{Agent, BuildError, ChatModel, Checkpointer, Middleware, ModelSettings, Tool};
-use hart_tools::ToolOutputConfig;
+use hart_kernel::{
+    Agent, AgentBuilder, BuildError, ChatModel, Checkpointer, ModelSettings, Placed, StateKey, Tool,
+};
 
-use crate::middleware::{Sandbox, SandboxAudit};
-use crate::{Mode, chain};
+use crate::middleware::Sandbox;
+use crate::{Features, Mode, chain};
 
 /// The name the lead agent's model calls go by.
 const LEAD: &str = "lead";
@@ -20,113 +21,99 @@ pub struct SuperAgent;
 impl SuperAgent {
     pub fn builder(model: Arc<dyn ChatModel>) -> SuperAgentBuilder {
         SuperAgentBuilder {
-            model,
-            system_prompt: include_str!("../prompts/lead.md").trim_end().into(),
-            settings: Mode::default().settings(),
-            sandbox: None,
+            agent: Agent::builder(model)
+                .name(LEAD)
+                .system_prompt(include_str!("../prompts/lead.md").trim_end())
+                .settings(Mode::default().settings()),
             features: Features::default(),
-            tools: Vec::new(),
-            checkpointer: None,
-            recursion_limit: None,
+            extras: Vec::new(),
         }
     }
-}
-
-/// The parts of the chain that can be left out or set up, with what they are set up with.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Features {
-    /// Puts long tool results into files; `None` leaves them as they are.
-    pub tool_output: Option<ToolOutputConfig>,
-    /// Looks at commands before they run.
-    pub sandbox_audit: Option<SandboxAudit>,
-    /// Refuses to overwrite files that were not read.
-    pub read_before_write: bool,
-}
-
-impl Default for Features {
-    fn default() -> Self {
-        Self {
-            tool_output: Some(ToolOutputConfig::default()),
-            sandbox_audit: Some(SandboxAudit::new()),
-            read_before_write: true,
-        }
-    }
-}
-
-pub(crate) fn part<M: Middleware>(middleware: Option<M>) -> Option<Arc<dyn Middleware>> {
-    middleware.map(|middleware| Arc::new(middleware) as Arc<dyn Middleware>)
 }
 
 #[must_use = "call `build`"]
 pub struct SuperAgentBuilder {
-    model: Arc<dyn ChatModel>,
-    system_prompt: Arc<str>,
-    settings: ModelSettings,
-    sandbox: Option<Sandbox>,
+    agent: AgentBuilder,
     features: Features,
-    tools: Vec<Arc<dyn Tool>>,
-    checkpointer: Option<Arc<dyn Checkpointer>>,
-    recursion_limit: Option<u32>,
+    extras: Vec<Placed>,
 }
 
 impl SuperAgentBuilder {
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.settings = mode.settings();
+        self.agent = self.agent.settings(mode.settings());
         self
     }
 
-    /// Gives the agent files and commands.
-    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
-        self.sandbox = Some(sandbox);
+    /// How the model is asked, where a mode is too coarse.
+    pub fn settings(mut self, settings: ModelSettings) -> Self {
+        self.agent = self.agent.settings(settings);
         self
     }
 
-    /// All are on by default.
+    /// What it is made of. Call it before [`SuperAgentBuilder::sandbox`], which changes a part of it.
     pub fn features(mut self, features: Features) -> Self {
         self.features = features;
         self
     }
 
+    /// Gives the agent files and commands.
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.features.sandbox = Some(sandbox);
+        self
+    }
+
+    /// Adds a middleware: where it or the caller says, or inside all built-ins but the last ones. One that has a
+    /// built-in's name takes its place.
+    pub fn with(mut self, middleware: impl Into<Placed>) -> Self {
+        self.extras.push(middleware.into());
+        self
+    }
+
+    /// Who the model's calls come from.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.agent = self.agent.name(name);
+        self
+    }
+
+    /// Instead of the built-in prompt.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.system_prompt = prompt.into();
+        self.agent = self.agent.system_prompt(prompt);
         self
     }
 
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.tools.push(tool);
+        self.agent = self.agent.tools([tool]);
+        self
+    }
+
+    /// Declares a state key of the caller's own.
+    pub fn state<K: StateKey>(mut self) -> Self {
+        self.agent = self.agent.state::<K>();
         self
     }
 
     pub fn checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
-        self.checkpointer = Some(checkpointer);
+        self.agent = self.agent.checkpointer(checkpointer);
         self
     }
 
     pub fn recursion_limit(mut self, limit: u32) -> Self {
-        self.recursion_limit = Some(limit);
+        self.agent = self.agent.recursion_limit(limit);
         self
     }
 
     pub fn build(self) -> Result<Agent, BuildError> {
-        let mut agent = Agent::builder(self.model)
-            .name(LEAD)
-            .system_prompt(self.system_prompt)
-            .settings(self.settings)
-            .middleware(chain::lead(self.sandbox, self.features))
-            .tools(self.tools);
-        if let Some(checkpointer) = self.checkpointer {
-            agent = agent.checkpointer(checkpointer);
-        }
-        if let Some(limit) = self.recursion_limit {
-            agent = agent.recursion_limit(limit);
-        }
-        agent.build()
+        let chain = chain::lead(self.features, self.extras)?;
+        self.agent.middleware(chain).build()
     }
 }
 
 impl std::fmt::Debug for SuperAgentBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SuperAgentBuilder").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("SuperAgentBuilder")
+            .field("agent", &self.agent)
+            .field("features", &self.features)
+            .field("extras", &self.extras)
+            .finish()
     }
 }

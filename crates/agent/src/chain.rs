@@ -4,22 +4,40 @@
 
 use std::sync::Arc;
 
-use hart_kernel::Middleware;
+use hart_kernel::{Chain, ChainError, Middleware, Placed};
+use hart_tools::ToolOutputConfig;
 
-use crate::middleware::{Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, ToolOutputBudget};
-use crate::{Features, builder};
+use crate::Features;
+use crate::middleware::{
+    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, ToolOutputBudget,
+};
 
 /// The lead agent's chain.
-pub(crate) fn lead(sandbox: Option<Sandbox>, features: Features) -> Vec<Arc<dyn Middleware>> {
-    let sandboxes = sandbox.as_ref().map(Sandbox::provider);
-    let mut chain: Vec<Arc<dyn Middleware>> = Vec::new();
-    let budget = features.tool_output.map(|config| ToolOutputBudget::new(config, sandboxes.clone()));
-    chain.extend(builder::part(budget)); // outermost around tools: what any of the others adds to a result counts too
-    chain.extend(builder::part(sandbox)); // lets go of the sandbox, and ends what runs in it, when all further in are done with it
-    chain.push(Arc::new(DanglingToolCall)); // repairs the history before any provider, or any wrapper further in, sees it
-    chain.extend(builder::part(features.sandbox_audit)); // before anything acts on a call: a blocked one leaves no trace but its line
-    let read_first = sandboxes.filter(|_| features.read_before_write).map(ReadBeforeWrite::new);
-    chain.extend(builder::part(read_first)); // next to the tool: what it compares is what the tool finds
-    chain.push(Arc::new(Clarification)); // last: it ends the turn; nothing may follow
-    chain
+pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
+    let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
+    let (mut chain, mut tail) = (Chain::default(), Chain::default());
+
+    // Outermost around tools: what any of the others adds to a result counts too.
+    chain.feature(features.tool_output, || {
+        ToolOutputBudget::new(ToolOutputConfig::default(), sandboxes.clone())
+    });
+
+    // Lets go of the sandbox, and ends what runs in it, when all further in are done with it.
+    chain.maybe(features.sandbox);
+
+    // Repairs the history before any provider, or any wrapper further in, sees it.
+    chain.push(DanglingToolCall);
+
+    // Before anything acts on a call: a blocked one leaves no trace but its line.
+    chain.feature(features.sandbox_audit, SandboxAudit::new);
+
+    // Next to the tool: what it compares is what the tool finds.
+    if let Some(sandboxes) = sandboxes {
+        chain.feature(features.read_before_write, || ReadBeforeWrite::new(sandboxes));
+    }
+
+    // Last: it ends the turn; nothing may follow.
+    tail.push(Clarification);
+
+    chain.complete(extras, tail)
 }

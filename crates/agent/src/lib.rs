@@ -5,8 +5,10 @@
 
 mod builder;
 mod chain;
+mod features;
 pub mod middleware;
 mod mode;
 
-pub use builder::{Features, SuperAgent, SuperAgentBuilder};
+pub use builder::{SuperAgent, SuperAgentBuilder};
+pub use features::Features;
 pub use mode::Mode;

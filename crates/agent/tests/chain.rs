@@ -41,11 +41,7 @@ async fn the_lead_agent_has_these_tools() {
 
 #[tokio::test]
 async fn what_is_switched_off_is_not_in_the_chain() {
-    let mut features = Features::default();
-    features.tool_output = None;
-    features.sandbox_audit = None;
-    features.read_before_write = false;
-    let world = World::with(DIALECTS[0], [], features).await;
+    let world = World::with(DIALECTS[0], [], Features::none()).await;
     let chain: Vec<_> = world.agent.chain().collect();
     assert_eq!(chain, ["Sandbox", "DanglingToolCall", "Clarification"]);
 }

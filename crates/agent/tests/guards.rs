@@ -122,8 +122,8 @@ impl AuditLog for Lines {
 #[tokio::test]
 async fn commands_are_blocked_commented_or_passed_and_always_written_down() {
     let lines = Arc::new(Lines::default());
-    let mut features = Features::default();
-    features.sandbox_audit = Some(SandboxAudit::new().with_log(lines.clone()));
+    let audit = SandboxAudit::new().with_log(lines.clone());
+    let features = Features { sandbox_audit: audit.into(), ..Features::default() };
     let (_, results) = results_with(
         &[
             &[("c1", "bash", json!({"command": "echo before > trace; rm -rf / --no-preserve-root"}))],

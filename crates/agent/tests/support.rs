@@ -55,7 +55,7 @@ impl World {
         let home = tempfile::tempdir().unwrap();
         let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None).unwrap();
         let sandbox = Sandbox::new(Arc::new(provider), SandboxConfig::default());
-        let agent = SuperAgent::builder(model).sandbox(sandbox).features(features).build().unwrap();
+        let agent = SuperAgent::builder(model).features(features).sandbox(sandbox).build().unwrap();
         let files = home.path().join("users/default/threads/t1/user-data");
         Self { server, agent, files, _home: home }
     }

@@ -63,8 +63,7 @@ pub(crate) struct DemoModel {
 
 impl DemoModel {
     pub(crate) fn new() -> Self {
-        let profile =
-            ModelProfile { name: NAME.to_owned(), context_window: None, vision: false, thinking: false };
+        let profile = ModelProfile { name: NAME.to_owned(), ..ModelProfile::default() };
         Self { profile, recordings: LazyLock::new(|| TASKS.iter().map(DemoTask::recording).collect()) }
     }
 }

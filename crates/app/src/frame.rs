@@ -2,7 +2,7 @@
 //!
 //! Invariant: a frame is plain JSON; whoever reads it needs no hart.
 
-use hart_kernel::{AgentEvent, RunError};
+use hart_kernel::{AgentEvent, Ended, RunError};
 use hart_types::{RunId, ThreadId};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,9 +20,10 @@ impl Frame {
     }
 
     /// The last frame of a run.
-    pub fn end(outcome: &Result<(), RunError>) -> Self {
+    pub fn end(outcome: &Result<Ended, RunError>) -> Self {
         let data = match outcome {
-            Ok(()) => json!({"status": "success"}),
+            Ok(Ended::Finished) => json!({"status": "success"}),
+            Ok(Ended::Paused) => json!({"status": "paused"}),
             Err(RunError::Cancelled) => json!({"status": "interrupted"}),
             Err(error) => json!({"status": "error", "error": error.to_string()}),
         };
@@ -37,6 +38,9 @@ impl Frame {
                 Self { event: "updates", data: json!({ (node.as_ref()): update }) }
             }
             AgentEvent::Values(snapshot) => Self { event: "values", data: Value::Object(snapshot.to_json()) },
+            AgentEvent::Paused(interrupts) => {
+                Self { event: "updates", data: json!({ "__interrupt__": interrupts.as_ref() }) }
+            }
             AgentEvent::ToolStarted(call) => Self { event: "tool_started", data: json!(call) },
             AgentEvent::ToolProgress { call_id, text } => {
                 Self { event: "tool_progress", data: json!({"tool_call_id": call_id, "text": text}) }

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use hart_agent::middleware::{Sandbox, SandboxAudit};
+use hart_agent::middleware::{Sandbox, SandboxAudit, ToolOutputBudget};
 use hart_agent::{Features, SuperAgent};
-use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp};
+use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp, Toggle};
 use hart_models::{HttpError, Limits, ModelConfig};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 
@@ -36,15 +36,19 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// What of the chain is on.
-pub(crate) fn features(config: &AppConfig) -> Features {
-    let mut features = Features::default();
-    features.tool_output = config.tool_output.enabled.then(|| config.tool_output.clone());
-    features.read_before_write = config.read_before_write;
-    features.sandbox_audit = config.sandbox_audit.then(|| {
-        let audit = SandboxAudit::new();
-        if config.sandbox_audit_file { audit.with_log(Arc::new(AuditFile::new(&config.home))) } else { audit }
-    });
-    features
+pub(crate) fn features(config: &AppConfig, sandbox: Sandbox) -> Features {
+    let places = sandbox.provider();
+    let audit = || match config.sandbox_audit_file {
+        true => SandboxAudit::new().with_log(Arc::new(AuditFile::new(&config.home))),
+        false => SandboxAudit::new(),
+    };
+    let tool_output = || ToolOutputBudget::new(config.tool_output.clone(), Some(places));
+    Features {
+        sandbox: Some(sandbox),
+        tool_output: config.tool_output.enabled.then(tool_output).map_or(Toggle::Off, Toggle::from),
+        read_before_write: config.read_before_write.into(),
+        sandbox_audit: config.sandbox_audit.then(audit).map_or(Toggle::Off, Toggle::from),
+    }
 }
 
 pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
@@ -54,8 +58,7 @@ pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
     }
     SuperAgent::builder(Arc::clone(&task.model.model))
         .mode(task.mode)
-        .sandbox(sandbox)
-        .features(features(&app.config))
+        .features(features(&app.config, sandbox))
         .checkpointer(Arc::new(app.log().clone()))
         .recursion_limit(app.config.max_recursion_limit)
         .build()

@@ -5,14 +5,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hart_types::ThreadId;
 use serde_json::{Map, Value};
 
+use crate::interrupt::Paused;
 use crate::run::Execution;
 use crate::{
-    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, RunContext, RunError,
-    RunReport, Schema, Snapshot, State, StateError, Tool, ToolSpec, Update,
+    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, RunContext, RunError, RunInput,
+    RunReport, Schema, Snapshot, State, StateError, StateKey, Tool, ToolSpec, Update,
 };
 
 pub struct Agent {
@@ -28,6 +30,7 @@ pub struct Agent {
     pub(crate) schema: Arc<Schema>,
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
     pub(crate) recursion_limit: u32,
+    pub(crate) hook_timeout: Duration,
 }
 
 impl Agent {
@@ -41,13 +44,16 @@ impl Agent {
             tools: Vec::new(),
             checkpointer: None,
             recursion_limit: 1000,
+            hook_timeout: Duration::from_secs(600),
+            declared: Vec::new(),
         }
     }
 
-    /// Runs to the end, a jump to the end, an error or a cancellation. The report always holds the state reached.
-    pub async fn run(&self, input: Update, cx: &RunContext) -> RunReport {
+    /// Runs to the end, a jump to the end, a question, an error or a cancellation. The report always holds the state
+    /// reached. The input is an [`Update`] to the thread, or a [`crate::Resume`] that answers what it asked.
+    pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
         match self.load(&cx.thread_id).await {
-            Ok(state) => Execution::new(self, cx, state).run(input).await,
+            Ok(state) => Execution::new(self, cx, state).run(input.into()).await,
             Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
     }
@@ -109,7 +115,11 @@ pub struct AgentBuilder {
     tools: Vec<Arc<dyn Tool>>,
     checkpointer: Option<Arc<dyn Checkpointer>>,
     recursion_limit: u32,
+    hook_timeout: Duration,
+    declared: Vec<Declare>,
 }
+
+type Declare = fn(&mut Schema) -> Result<(), StateError>;
 
 impl AgentBuilder {
     /// Who the model's calls come from; recordings are keyed by it.
@@ -150,9 +160,24 @@ impl AgentBuilder {
         self
     }
 
+    /// How long a hook of its own may take; wrappers take as long as what they wrap.
+    pub fn hook_timeout(mut self, limit: Duration) -> Self {
+        self.hook_timeout = limit;
+        self
+    }
+
+    /// Declares a state key that no middleware owns.
+    pub fn state<K: StateKey>(mut self) -> Self {
+        self.declared.push(|schema| schema.declare::<K>().map(|_| ()));
+        self
+    }
+
     pub fn build(self) -> Result<Agent, BuildError> {
         let mut schema = Schema::default();
-        schema.declare::<Messages>()?;
+        schema.declare::<Messages>()?.declare::<Paused>()?;
+        for declare in self.declared {
+            declare(&mut schema)?;
+        }
         for middleware in &self.chain {
             middleware.declare(&mut schema)?;
         }
@@ -169,6 +194,7 @@ impl AgentBuilder {
             schema: Arc::new(schema),
             checkpointer: self.checkpointer,
             recursion_limit: self.recursion_limit,
+            hook_timeout: self.hook_timeout,
         })
     }
 }

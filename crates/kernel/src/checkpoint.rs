@@ -35,6 +35,7 @@ pub enum StepSource {
     Input,
     Model,
     Tools,
+    Pause,
     End,
 }
 

@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hart_types::{RunId, ThreadId, UserId};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AgentEvent, Clock, EventSink, NoEvents, SystemClock};
+use crate::interrupt::Answers;
+use crate::{AgentEvent, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
 
 pub struct RunContext {
     pub thread_id: ThreadId,
@@ -24,6 +26,9 @@ pub struct RunContext {
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
     pub scratch: Scratch,
+    /// What a person answered, by the question's id; set once, when a paused run is resumed.
+    answers: OnceLock<Answers>,
+    paused: AtomicBool,
     deadlines: Deadlines,
 }
 
@@ -48,6 +53,8 @@ impl RunContext {
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
             scratch: Scratch::default(),
+            answers: OnceLock::new(),
+            paused: AtomicBool::new(false),
             deadlines: Deadlines::default(),
         }
     }
@@ -62,6 +69,49 @@ impl RunContext {
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
         self
+    }
+
+    /// Asks a person. The first time this pauses the run: pass the error on. When the run is resumed the hook, or the
+    /// tool, runs again from its start and gets the answer here, so nothing before this line may have an effect that
+    /// must not happen twice.
+    ///
+    /// ```
+    /// # use hart_kernel::{Command, HookError, Interrupt, Middleware, RunContext, State, async_trait};
+    /// # struct AskFirst;
+    /// # #[async_trait]
+    /// # impl Middleware for AskFirst {
+    /// async fn after_model(&self, cx: &RunContext, _state: &State) -> Result<Command, HookError> {
+    ///     let answer = cx.interrupt(Interrupt::new("may-i", "May I go on?"))?;
+    ///     if answer == "yes" { Ok(Command::none()) } else { Err(HookError::Other("not allowed".into())) }
+    /// }
+    /// # }
+    /// ```
+    pub fn interrupt(&self, question: Interrupt) -> Result<Value, HookError> {
+        let answer = self.answers.get().and_then(|answers| answers.get(&question.id));
+        answer.cloned().ok_or_else(|| HookError::Interrupt(Box::new(question)))
+    }
+
+    /// Whether this run goes on where an earlier one paused.
+    pub fn is_resuming(&self) -> bool {
+        self.answers.get().is_some()
+    }
+
+    /// Whether the run is being left to wait for an answer.
+    pub fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_answers(&self, answers: Answers) {
+        // A context serves one run; a second resume on it would be a bug of the caller's, and changes nothing.
+        let _ = self.answers.set(answers);
+    }
+
+    pub(crate) fn answers(&self) -> Answers {
+        self.answers.get().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn set_paused(&self) {
+        self.paused.store(true, Ordering::Relaxed);
     }
 
     /// Until when foreign code may run on after the cancellation, which is now or was before.

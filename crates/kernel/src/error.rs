@@ -2,7 +2,7 @@
 //!
 //! Invariant: `RunError` is for the client and says what to do next; what only the operator needs is its source.
 
-use crate::{CheckpointError, HookError, ModelError, ModelErrorKind, StateError};
+use crate::{ChainError, CheckpointError, HookError, ModelError, ModelErrorKind, ResumeError, StateError};
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +13,8 @@ pub enum RunError {
     RecursionLimit { limit: u32 },
     #[error(transparent)]
     Model(ModelError),
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
     #[error("the input does not fit the thread's state")]
     Input(#[source] StateError),
     #[error("{place} failed")]
@@ -41,6 +43,8 @@ impl RunError {
 pub enum BuildError {
     #[error(transparent)]
     State(#[from] StateError),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
     #[error("two tools are called `{name}`: one from {first}, one from {second}; rename or drop one of them")]
     DuplicateTool { name: String, first: String, second: String },
 }

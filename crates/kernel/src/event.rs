@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use hart_types::{Message, ToolCall, ToolCallId};
 use serde_json::{Map, Value};
 
-use crate::{LoggedWrite, Schema, State};
+use crate::interrupt::Paused;
+use crate::{Interrupt, LoggedWrite, Schema, State};
 
 /// Receives events in order. Slow sinks slow the run: buffer.
 #[async_trait]
@@ -36,6 +37,8 @@ pub enum AgentEvent {
         text: String,
     },
     ToolFinished(Arc<Message>),
+    /// The run waits for a person to answer these.
+    Paused(Arc<[Interrupt]>),
     /// Anything a middleware or tool wants a client to see.
     Custom(Value),
 }
@@ -66,6 +69,12 @@ pub struct Snapshot {
 impl Snapshot {
     pub fn to_json(&self) -> Map<String, Value> {
         self.schema.values(&self.state)
+    }
+
+    /// What the thread waits to be told.
+    pub fn interrupts(&self) -> &[Interrupt] {
+        let pause = self.state.get::<Paused>().and_then(Option::as_ref);
+        pause.map_or(&[][..], |pause| &pause.interrupts)
     }
 }
 

@@ -9,13 +9,18 @@ mod clock;
 mod context;
 mod error;
 mod event;
+mod guarded;
+mod interrupt;
 mod middleware;
 mod model;
 mod model_call;
 mod model_error;
+mod placement;
+mod report;
 mod route;
 mod run;
 mod state;
+mod toggle;
 mod tool;
 mod tool_call;
 
@@ -26,19 +31,23 @@ pub use clock::{Clock, SystemClock, Timestamp};
 pub use context::{RunContext, Scratch};
 pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Snapshot};
+pub use interrupt::{Interrupt, Resume, ResumeError};
 pub use middleware::{
     Command, HookError, HookResult, Middleware, ModelCore, ModelNext, ModelRequest, ModelResponse, Next,
     ToolCore, ToolNext, ToolOutcome, ToolRequest,
 };
 pub use model::{
-    ChatChunk, ChatModel, ChatRequest, ChatStream, Effort, ModelProfile, ModelSettings, OutputFormat,
-    Reasoning, Restart, ToolChoice, Waiting,
+    ChatChunk, ChatModel, ChatRequest, ChatStream, Effort, ModelProfile, ModelSettings, OutputFormat, Price,
+    Reasoning, Restart, ToolChoice, Waiting, complete,
 };
 pub use model_error::{ModelError, ModelErrorKind, ModelFailure, TimeoutPhase};
+pub use placement::{Anchor, Chain, ChainError, PlaceExt, Placed, Placement, Slot};
+pub use report::{Ended, RunInput, RunReport};
 pub use route::{Goto, Node, route};
-pub use run::RunReport;
+
 pub use state::{
     LoggedWrite, MessageList, MessageWrites, Messages, ReduceError, Schema, Scope, State, StateError,
     StateKey, Update,
 };
+pub use toggle::Toggle;
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Typed, TypedTool};

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use hart_types::{Message, ToolCall};
 
-use crate::{ChatRequest, Goto, ModelError, RunContext, Schema, State, StateError, Tool, Update};
+use crate::{
+    ChatModel, ChatRequest, Goto, Interrupt, ModelError, Placement, RunContext, Schema, State, StateError,
+    Tool, Update,
+};
 
 /// Extends an agent. Built-ins use exactly this trait.
 ///
@@ -43,6 +46,12 @@ pub trait Middleware: Any + Send + Sync {
         Vec::new()
     }
 
+    /// Where it goes when it is added to a chain that is already there.
+    fn placement(&self) -> Placement {
+        Placement::Standard
+    }
+
+    /// Runs once a run, also when a paused run is resumed: [`RunContext::is_resuming`] tells.
     async fn before_agent(&self, _cx: &RunContext, _state: &State) -> HookResult {
         Ok(Command::none())
     }
@@ -75,7 +84,8 @@ pub trait Middleware: Any + Send + Sync {
         next.run(request).await
     }
 
-    /// Runs for every middleware whose `before_agent` returned, also after an error, a panic or a cancellation.
+    /// Runs for every middleware whose `before_agent` returned, also after an error, a panic, a cancellation or a
+    /// pause: [`RunContext::is_paused`] tells.
     async fn after_agent(&self, _cx: &RunContext, _state: &State) -> HookResult {
         Ok(Command::none())
     }
@@ -91,6 +101,11 @@ pub enum HookError {
     Model(#[from] ModelError),
     #[error(transparent)]
     State(#[from] StateError),
+    /// Not a failure: a question is open, and the hook runs again when it is answered. See [`RunContext::interrupt`].
+    #[error("waits for an answer")]
+    Interrupt(Box<Interrupt>),
+    #[error("did not return within {0:?}")]
+    TimedOut(std::time::Duration),
     #[error("panicked: {0}")]
     Panic(String),
     #[error(transparent)]
@@ -122,10 +137,19 @@ impl From<Update> for Command {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ModelRequest {
+    /// Who is asked.
+    pub model: Arc<dyn ChatModel>,
     pub chat: ChatRequest,
     pub state: State,
+}
+
+impl std::fmt::Debug for ModelRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let model = &self.model.profile().name;
+        f.debug_struct("ModelRequest").field("model", model).field("chat", &self.chat).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -203,7 +227,7 @@ pub trait ToolCore: Send + Sync {
     async fn call(&self, cx: &RunContext, request: ToolRequest) -> Result<ToolOutcome, HookError>;
 }
 
-fn short_type_name<T: ?Sized>() -> &'static str {
+pub(crate) fn short_type_name<T: ?Sized>() -> &'static str {
     let full = std::any::type_name::<T>();
     full.rsplit("::").next().unwrap_or(full)
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use hart_types::{Message, ToolCallChunk};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -23,11 +23,48 @@ use crate::{MessageList, ModelError, ModelErrorKind, ToolSpec};
 pub trait ChatModel: Send + Sync {
     fn profile(&self) -> &ModelProfile;
 
+    /// About how many tokens a text takes, without asking anyone.
+    fn count_text(&self, text: &str) -> u64 {
+        (text.len() as u64).div_ceil(4)
+    }
+
+    /// About how many tokens a request takes.
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        let messages = request.messages.iter().map(|message| count_message(self, message));
+        let tools =
+            request.tools.iter().map(|tool| tool.description.len() + tool.input_schema.to_string().len());
+        let system = request.system.as_deref().map_or(0, |system| self.count_text(system));
+        messages.sum::<u64>() + tools.map(|bytes| bytes as u64 / 4).sum::<u64>() + system
+    }
+
     async fn stream(
         &self,
         request: ChatRequest,
         cancel: &CancellationToken,
     ) -> Result<ChatStream, ModelError>;
+}
+
+/// Asks and waits for the whole answer.
+pub async fn complete(
+    model: &dyn ChatModel,
+    request: ChatRequest,
+    cancel: &CancellationToken,
+) -> Result<Message, ModelError> {
+    let mut stream = model.stream(request, cancel).await?;
+    while let Some(chunk) = stream.next().await {
+        if let ChatChunk::Done(message) = chunk? {
+            return Ok(*message);
+        }
+    }
+    Err(ModelError::cut_short(&model.profile().name))
+}
+
+/// A message's text, and what its calls say.
+fn count_message<M: ChatModel + ?Sized>(model: &M, message: &Message) -> u64 {
+    let calls = message.as_ai().map_or(0, |ai| {
+        ai.tool_calls.iter().map(|call| serde_json::to_string(&call.args).map_or(0, |args| args.len())).sum()
+    });
+    model.count_text(&message.text()) + calls as u64 / 4 + 4
 }
 
 /// Any number of fragments, then exactly one [`ChatChunk::Done`], or an error.
@@ -161,10 +198,21 @@ impl fmt::Display for Waiting {
 }
 
 /// What a model can do, as far as its callers care.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelProfile {
     pub name: String,
     pub context_window: Option<u32>,
+    pub max_output_tokens: Option<u32>,
     pub vision: bool,
     pub thinking: bool,
+    pub price: Option<Price>,
+}
+
+/// In one currency, per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    /// Of input that the provider had cached; the full price where it is not known.
+    pub cached_input: Option<f64>,
 }

@@ -10,8 +10,8 @@ use hart_types::{AiChunk, Body, Message, MessageId, ToolCallChunk, UsageMetadata
 use serde_json::{Value, json};
 
 use crate::{
-    Agent, AgentEvent, ChatChunk, ChatRequest, HookError, ModelCore, ModelError, ModelErrorKind,
-    ModelRequest, ModelResponse, Restart, RunContext, State, Update, Waiting,
+    Agent, AgentEvent, ChatChunk, ChatModel, ChatRequest, HookError, ModelCore, ModelError, ModelRequest,
+    ModelResponse, Restart, RunContext, State, Update, Waiting,
 };
 
 pub(crate) struct ModelCall<'a> {
@@ -33,7 +33,8 @@ impl ModelCall<'_> {
 #[async_trait]
 impl ModelCore for ModelCall<'_> {
     async fn call(&self, cx: &RunContext, request: ModelRequest) -> Result<ModelResponse, HookError> {
-        let mut answer = Box::pin(self.stream(cx, request.chat));
+        let ModelRequest { model, chat, .. } = request;
+        let mut answer = Box::pin(stream(cx, model.as_ref(), chat));
         let message = tokio::select! {
             biased;
             message = &mut answer => message?,
@@ -49,52 +50,48 @@ impl ModelCore for ModelCall<'_> {
 
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-impl ModelCall<'_> {
-    async fn stream(&self, cx: &RunContext, request: ChatRequest) -> Result<Message, ModelError> {
-        let mut id = new_id();
-        // The message that the latest fragments belong to: a broken answer is kept under the id its readers saw.
-        let mut told: Option<MessageId> = None;
-        let mut stream = self.agent.model.stream(request, &cx.cancel).await?;
-        while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(|mut error| {
-                let seen = told.as_ref().unwrap_or(&id).clone();
-                let partial = error.take_partial().map(|partial| partial.with_id(seen));
-                error.partial(partial)
-            })?;
-            let fragment = match chunk {
-                ChatChunk::Text(text) => Fragment { text, ..Fragment::default() },
-                ChatChunk::Reasoning(reasoning) => Fragment { reasoning, ..Fragment::default() },
-                ChatChunk::ToolCall(call) => Fragment { call: Some(call), ..Fragment::default() },
-                // The fragments so far belong to a message that will never be whole; the next ones to another.
-                ChatChunk::Restart(restart) => {
-                    let void = told.as_ref() == Some(&id);
-                    cx.emit(AgentEvent::Custom(retry_event(&restart, void.then_some(&id)))).await;
-                    if void {
-                        id = new_id();
-                    }
-                    continue;
+async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) -> Result<Message, ModelError> {
+    let mut id = new_id();
+    // The message that the latest fragments belong to: a broken answer is kept under the id its readers saw.
+    let mut told: Option<MessageId> = None;
+    let mut stream = model.stream(request, &cx.cancel).await?;
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|mut error| {
+            let seen = told.as_ref().unwrap_or(&id).clone();
+            let partial = error.take_partial().map(|partial| partial.with_id(seen));
+            error.partial(partial)
+        })?;
+        let fragment = match chunk {
+            ChatChunk::Text(text) => Fragment { text, ..Fragment::default() },
+            ChatChunk::Reasoning(reasoning) => Fragment { reasoning, ..Fragment::default() },
+            ChatChunk::ToolCall(call) => Fragment { call: Some(call), ..Fragment::default() },
+            // The fragments so far belong to a message that will never be whole; the next ones to another.
+            ChatChunk::Restart(restart) => {
+                let void = told.as_ref() == Some(&id);
+                cx.emit(AgentEvent::Custom(retry_event(&restart, void.then_some(&id)))).await;
+                if void {
+                    id = new_id();
                 }
-                ChatChunk::Waiting(waiting) => {
-                    cx.emit(AgentEvent::Custom(wait_event(&waiting))).await;
-                    continue;
-                }
-                ChatChunk::Done(mut message) => {
-                    let usage = message.as_ai().and_then(|ai| ai.usage.clone());
-                    let last = Fragment { usage, last: true, ..Fragment::default() };
-                    cx.emit(AgentEvent::MessageChunk(Box::new(last.into_message(&id)))).await;
-                    message.id = Some(id);
-                    return Ok(*message);
-                }
-            };
-            if told.as_ref() != Some(&id) {
-                told = Some(id.clone());
+                continue;
             }
-            cx.emit(AgentEvent::MessageChunk(Box::new(fragment.into_message(&id)))).await;
+            ChatChunk::Waiting(waiting) => {
+                cx.emit(AgentEvent::Custom(wait_event(&waiting))).await;
+                continue;
+            }
+            ChatChunk::Done(mut message) => {
+                let usage = message.as_ai().and_then(|ai| ai.usage.clone());
+                let last = Fragment { usage, last: true, ..Fragment::default() };
+                cx.emit(AgentEvent::MessageChunk(Box::new(last.into_message(&id)))).await;
+                message.id = Some(id);
+                return Ok(*message);
+            }
+        };
+        if told.as_ref() != Some(&id) {
+            told = Some(id.clone());
         }
-        let model = &self.agent.model.profile().name;
-        let why = "the stream ended before the answer was complete";
-        Err(ModelError::new(ModelErrorKind::Interrupted, model, why))
+        cx.emit(AgentEvent::MessageChunk(Box::new(fragment.into_message(&id)))).await;
     }
+    Err(ModelError::cut_short(&model.profile().name))
 }
 
 fn new_id() -> MessageId {

@@ -92,6 +92,10 @@ impl ModelError {
         }))
     }
 
+    pub(crate) fn cut_short(model: &str) -> Self {
+        Self::new(ModelErrorKind::Interrupted, model, "the stream ended before the answer was complete")
+    }
+
     pub fn cancelled() -> Self {
         Self::new(ModelErrorKind::Cancelled, "", "cancelled")
     }

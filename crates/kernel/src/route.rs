@@ -2,8 +2,11 @@
 //!
 //! Invariant: `route` is a pure total function; every decision about the next node is made here.
 
+use serde::{Deserialize, Serialize};
+
 /// A stage of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Node {
     BeforeAgent,
     BeforeModel,

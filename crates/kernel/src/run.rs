@@ -3,41 +3,22 @@
 //! Invariant: whatever happens (an error, a panic in a hook, a cancellation), every middleware whose `before_agent`
 //! returned gets its `after_agent`, and every write that was applied reaches the log.
 
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
-use futures_util::FutureExt;
 use futures_util::future::join_all;
 use hart_types::{Ai, Body, CheckpointId, Message};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::guarded::guarded;
+use crate::interrupt::{Pause, Paused};
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
 use crate::{
-    Agent, AgentEvent, Command, Goto, HookError, LoggedWrite, MessageWrites, Middleware, ModelError,
-    ModelNext, ModelRequest, ModelResponse, Next, Node, RunContext, RunError, Snapshot, State, Step,
-    StepSource, Update, route,
+    Agent, AgentEvent, Command, Ended, Goto, HookError, Interrupt, LoggedWrite, MessageWrites, Middleware,
+    ModelNext, ModelRequest, ModelResponse, Next, Node, ResumeError, RunContext, RunError, RunInput,
+    RunReport, State, Step, StepSource, Update, route,
 };
-
-/// How a run ended, and the state it reached.
-#[derive(Debug)]
-pub struct RunReport {
-    pub outcome: Result<(), RunError>,
-    pub values: Snapshot,
-}
-
-impl RunReport {
-    pub fn state(&self) -> &State {
-        &self.values.state
-    }
-
-    /// The last message's text, if the agent had the last word.
-    pub fn answer(&self) -> Option<String> {
-        let last = self.state().messages().last()?;
-        last.as_ai().map(|_| last.text())
-    }
-}
 
 /// An answer with hundreds of calls must not start hundreds of processes at once.
 const MAX_CONCURRENT_CALLS: usize = 32;
@@ -54,6 +35,18 @@ pub(crate) struct Execution<'a> {
     unlogged: Vec<LoggedWrite>,
 }
 
+/// Why the loop was left before its end.
+enum Stop {
+    Failed(RunError),
+    Paused(Pause),
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// The four hooks that look at the state and answer with a command.
 #[derive(Clone, Copy, Debug)]
 enum Hook {
@@ -63,40 +56,57 @@ enum Hook {
     AfterAgent,
 }
 
+impl Hook {
+    /// Where a run that paused in it comes back to.
+    fn node(self) -> Option<Node> {
+        match self {
+            Self::BeforeAgent => Some(Node::BeforeAgent),
+            Self::BeforeModel => Some(Node::BeforeModel),
+            Self::AfterModel => Some(Node::AfterModel),
+            Self::AfterAgent => None,
+        }
+    }
+}
+
 impl<'a> Execution<'a> {
     pub(crate) fn new(agent: &'a Agent, cx: &'a RunContext, state: State) -> Self {
         Self { agent, cx, state, entered: 0, steps: 0, unlogged: Vec::new() }
     }
 
-    pub(crate) async fn run(mut self, input: Update) -> RunReport {
-        let ran = self.drive(input).await;
+    pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
+        let ran = match self.drive(input).await {
+            Ok(()) => Ok(Ended::Finished),
+            Err(Stop::Failed(error)) => Err(error),
+            Err(Stop::Paused(pause)) => self.pause(pause).await,
+        };
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
         let logged = self.commit(StepSource::End).await;
-        RunReport { outcome: ran.and(unwound).and(logged), values: self.agent.snapshot(self.state) }
+        let outcome = ran.and_then(|ended| unwound.and(logged).map(|()| ended));
+        RunReport { outcome, values: self.agent.snapshot(self.state) }
     }
 
-    async fn drive(&mut self, input: Update) -> Result<(), RunError> {
-        self.apply("input", input).await.map_err(|error| match error {
-            HookError::State(error) => RunError::Input(error),
-            other => RunError::hook("the input", other),
-        })?;
-        // The user's words are safe before anything acts on them.
-        self.commit(StepSource::Input).await?;
+    async fn drive(&mut self, input: RunInput) -> Result<(), Stop> {
+        let mut resumed = self.accept(input).await?;
         let mut node = Node::BeforeAgent;
         loop {
             if self.cx.cancel.is_cancelled() {
-                return Err(RunError::Cancelled);
+                return Err(RunError::Cancelled.into());
             }
+            let from = resumed.take_if(|pause| pause.node == node);
+            let asker = from.as_ref().and_then(|pause| pause.middleware.as_deref());
             let goto = match node {
                 Node::BeforeAgent => self.before_agent().await?,
-                Node::BeforeModel => self.forward(Hook::BeforeModel).await?,
+                Node::BeforeModel => self.forward(Hook::BeforeModel, asker).await?,
                 Node::Model => self.model().await?,
-                Node::AfterModel => self.backward(Hook::AfterModel).await?,
+                Node::AfterModel => self.backward(Hook::AfterModel, asker).await?,
                 Node::Tools => self.tools().await?,
                 // `after_agent` belongs to the unwinding, which runs on every path.
                 Node::AfterAgent | Node::End => return Ok(()),
             };
+            if from.is_some() {
+                self.forget_pause()?;
+            }
             match node {
                 Node::AfterModel => self.commit(StepSource::Model).await?,
                 Node::Tools => self.commit(StepSource::Tools).await?,
@@ -107,11 +117,63 @@ impl<'a> Execution<'a> {
                 self.take_step()?;
                 tokio::task::yield_now().await;
             }
-            node = route(node, goto, Pending::exist(self.state.messages()));
+            node = match (&resumed, goto) {
+                // All have entered; on from where the question was asked.
+                (Some(pause), None) => pause.node,
+                _ => route(node, goto, Pending::exist(self.state.messages())),
+            };
         }
     }
 
-    async fn before_agent(&mut self) -> Result<Option<Goto>, RunError> {
+    /// Takes the input in, and says where a resumed run goes on.
+    async fn accept(&mut self, input: RunInput) -> Result<Option<Pause>, RunError> {
+        let RunInput { update, resume } = input;
+        let pause = self.state.get::<Paused>().cloned().flatten();
+        let resumed = match (resume, pause) {
+            (Some(resume), pause) => {
+                let pause = pause.ok_or(ResumeError::NothingAsked)?;
+                self.cx.set_answers(pause.answered(resume)?);
+                Some(pause)
+            }
+            (None, Some(_)) => {
+                // Whoever speaks of something else does not answer.
+                self.forget_pause()?;
+                None
+            }
+            (None, None) => None,
+        };
+        self.apply("input", update).await.map_err(|error| match error {
+            HookError::State(error) => RunError::Input(error),
+            other => RunError::hook("the input", other),
+        })?;
+        // The user's words are safe before anything acts on them.
+        self.commit(StepSource::Input).await?;
+        Ok(resumed)
+    }
+
+    /// Only when the answer has done its work: until then the question stays open for another try.
+    fn forget_pause(&mut self) -> Result<(), RunError> {
+        self.write_pause(None)
+    }
+
+    async fn pause(&mut self, pause: Pause) -> Result<Ended, RunError> {
+        let interrupts: Arc<[Interrupt]> = pause.interrupts.clone().into();
+        self.write_pause(Some(pause))?;
+        self.cx.set_paused();
+        self.cx.emit(AgentEvent::Paused(interrupts)).await;
+        self.commit(StepSource::Pause).await?;
+        Ok(Ended::Paused)
+    }
+
+    fn write_pause(&mut self, pause: Option<Pause>) -> Result<(), RunError> {
+        let update = Update::none().set::<Paused>(pause);
+        let writes = update.to_writes();
+        self.state.apply(update).map_err(RunError::Input)?;
+        self.unlogged.extend(writes);
+        Ok(())
+    }
+
+    async fn before_agent(&mut self) -> Result<Option<Goto>, Stop> {
         for middleware in &self.agent.chain {
             let command = self.call(Hook::BeforeAgent, middleware.as_ref()).await?;
             self.entered += 1;
@@ -122,8 +184,11 @@ impl<'a> Execution<'a> {
         Ok(None)
     }
 
-    async fn forward(&mut self, hook: Hook) -> Result<Option<Goto>, RunError> {
-        for middleware in &self.agent.chain {
+    /// `from` is the middleware to begin with: the ones before it had their turn before the pause.
+    async fn forward(&mut self, hook: Hook, from: Option<&str>) -> Result<Option<Goto>, Stop> {
+        let chain = &self.agent.chain;
+        let start = chain.iter().position(|middleware| Some(middleware.name()) == from).unwrap_or(0);
+        for middleware in chain.iter().skip(start) {
             let command = self.call(hook, middleware.as_ref()).await?;
             if let Some(goto) = self.obey(middleware.name(), command).await? {
                 return Ok(Some(goto));
@@ -132,8 +197,10 @@ impl<'a> Execution<'a> {
         Ok(None)
     }
 
-    async fn backward(&mut self, hook: Hook) -> Result<Option<Goto>, RunError> {
-        for middleware in self.agent.chain.iter().rev() {
+    async fn backward(&mut self, hook: Hook, from: Option<&str>) -> Result<Option<Goto>, Stop> {
+        let chain = &self.agent.chain;
+        let start = chain.iter().rev().position(|middleware| Some(middleware.name()) == from).unwrap_or(0);
+        for middleware in chain.iter().rev().skip(start) {
             let command = self.call(hook, middleware.as_ref()).await?;
             if let Some(goto) = self.obey(middleware.name(), command).await? {
                 return Ok(Some(goto));
@@ -148,22 +215,34 @@ impl<'a> Execution<'a> {
         for middleware in self.agent.chain.iter().take(self.entered).rev() {
             let left = match self.call(Hook::AfterAgent, middleware.as_ref()).await {
                 Ok(command) => self.obey(middleware.name(), command).await.map(|_| ()),
-                Err(error) => Err(error),
+                Err(Stop::Failed(error)) => Err(error),
+                // `AfterAgent` has no node to come back to, so `call` never pauses there.
+                Err(Stop::Paused(_)) => Ok(()),
             };
             outcome = outcome.and(left);
         }
         outcome
     }
 
-    async fn call(&self, hook: Hook, middleware: &dyn Middleware) -> Result<Command, RunError> {
-        let (cx, state) = (self.cx, &self.state);
-        let command = match hook {
-            Hook::BeforeAgent => guarded(cx, middleware.before_agent(cx, state)).await,
-            Hook::BeforeModel => guarded(cx, middleware.before_model(cx, state)).await,
-            Hook::AfterModel => guarded(cx, middleware.after_model(cx, state)).await,
-            Hook::AfterAgent => guarded(cx, middleware.after_agent(cx, state)).await,
+    async fn call(&self, hook: Hook, middleware: &dyn Middleware) -> Result<Command, Stop> {
+        let (cx, state, limit) = (self.cx, &self.state, self.agent.hook_timeout);
+        let work = match hook {
+            Hook::BeforeAgent => middleware.before_agent(cx, state),
+            Hook::BeforeModel => middleware.before_model(cx, state),
+            Hook::AfterModel => middleware.after_model(cx, state),
+            Hook::AfterAgent => middleware.after_agent(cx, state),
         };
-        command.map_err(|source| RunError::hook(format!("`{}` in {hook:?}", middleware.name()), source))
+        let done = tokio::time::timeout(limit, guarded(cx, work)).await;
+        done.unwrap_or(Err(HookError::TimedOut(limit))).map_err(|source| match (source, hook.node()) {
+            (HookError::Interrupt(question), Some(node)) => {
+                Stop::Paused(self.pause_at(node, Some(middleware.name()), vec![*question]))
+            }
+            (source, _) => RunError::hook(format!("`{}` in {hook:?}", middleware.name()), source).into(),
+        })
+    }
+
+    fn pause_at(&self, node: Node, middleware: Option<&str>, interrupts: Vec<Interrupt>) -> Pause {
+        Pause { node, middleware: middleware.map(str::to_owned), interrupts, answers: self.cx.answers() }
     }
 
     async fn obey(&mut self, node: &str, command: Command) -> Result<Option<Goto>, RunError> {
@@ -173,18 +252,25 @@ impl<'a> Execution<'a> {
         Ok(command.goto)
     }
 
-    async fn model(&mut self) -> Result<Option<Goto>, RunError> {
+    async fn model(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
         let core = ModelCall { agent: self.agent };
-        let request = ModelRequest { chat: core.request(&self.state), state: self.state.clone() };
+        let request = ModelRequest {
+            model: Arc::clone(&self.agent.model),
+            chat: core.request(&self.state),
+            state: self.state.clone(),
+        };
         let next: ModelNext<'_> = Next { rest: &self.agent.chain, cx: self.cx, core: &core };
         let ModelResponse { message, update } = match guarded(self.cx, next.run(request)).await {
             Ok(response) => response,
-            Err(source) => return Err(self.keep_partial(source).await),
+            Err(HookError::Interrupt(question)) => {
+                return Err(Stop::Paused(self.pause_at(Node::Model, None, vec![*question])));
+            }
+            Err(source) => return Err(self.keep_partial(source).await.into()),
         };
         let mut all = Update::none().messages(MessageWrites::append([message]));
         all.extend(update);
-        self.obey("model", all.into()).await
+        Ok(self.obey("model", all.into()).await?)
     }
 
     /// What a broken answer had said so far stays in the thread, marked; the calls it was about to make do not.
@@ -204,7 +290,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Runs the pending calls concurrently; their results enter the thread in call order.
-    async fn tools(&mut self) -> Result<Option<Goto>, RunError> {
+    async fn tools(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
         let core = ToolCallRunner { agent: self.agent };
         let pending = Pending::collect(self.state.messages());
@@ -219,6 +305,7 @@ impl<'a> Execution<'a> {
         let mut update = Update::none();
         let mut goto = None;
         let mut failure = None;
+        let mut questions = Vec::new();
         for (call, result) in pending.iter().zip(results) {
             match result {
                 Ok(outcome) => {
@@ -226,6 +313,7 @@ impl<'a> Execution<'a> {
                     update.extend(outcome.command.update);
                     goto = later(goto, outcome.command.goto);
                 }
+                Err(HookError::Interrupt(question)) => questions.push(*question),
                 // The call still gets an answer, so that the thread can go on after the failed run.
                 Err(source) => {
                     messages.push(call.failed(&source));
@@ -236,7 +324,15 @@ impl<'a> Execution<'a> {
         let mut all = Update::none().messages(MessageWrites::append(messages));
         all.extend(update);
         self.obey("tools", all.into()).await?;
-        failure.map_or(Ok(goto), Err)
+        match failure {
+            Some(failure) => Err(failure.into()),
+            None if questions.is_empty() => Ok(goto),
+            // The calls that ask have no result yet, so coming back to the tools runs just them.
+            None => {
+                self.commit(StepSource::Tools).await?;
+                Err(Stop::Paused(self.pause_at(Node::Tools, None, questions)))
+            }
+        }
     }
 
     fn take_step(&mut self) -> Result<(), RunError> {
@@ -291,27 +387,4 @@ fn later(first: Option<Goto>, second: Option<Goto>) -> Option<Goto> {
         (Some(first), _) => Some(first),
         (None, second) => second,
     }
-}
-
-/// Runs foreign code so that neither a panic nor a deaf ear to cancellation gets past it.
-pub(crate) async fn guarded<T>(
-    cx: &RunContext,
-    work: impl Future<Output = Result<T, HookError>>,
-) -> Result<T, HookError> {
-    let mut work = Box::pin(AssertUnwindSafe(work).catch_unwind());
-    let finished = tokio::select! {
-        biased;
-        finished = &mut work => finished,
-        () = cx.cancel.cancelled() => match tokio::time::timeout_at(cx.deadline(), &mut work).await {
-            Ok(finished) => finished,
-            Err(_) => return Err(ModelError::cancelled().into()),
-        },
-    };
-    finished.unwrap_or_else(|panic| Err(HookError::Panic(panic_text(panic.as_ref()))))
-}
-
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text =
-        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no message").to_owned()
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Command, RunContext, State};
+use crate::{Command, HookError, Interrupt, RunContext, State};
 
 /// An action with a JSON schema. Implement [`TypedTool`] instead where the arguments are known at compile time.
 #[async_trait]
@@ -42,6 +42,16 @@ pub struct ToolContext<'a> {
     pub call_id: &'a ToolCallId,
 }
 
+impl ToolContext<'_> {
+    /// Asks a person; see [`RunContext::interrupt`].
+    pub fn interrupt(&self, question: Interrupt) -> Result<Value, ToolError> {
+        self.run.interrupt(question).map_err(|error| match error {
+            HookError::Interrupt(question) => ToolError::Interrupt(question),
+            other => ToolError::Fatal(other.into()),
+        })
+    }
+}
+
 impl std::fmt::Debug for ToolContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolContext").field("call_id", self.call_id).finish_non_exhaustive()
@@ -68,6 +78,9 @@ pub enum ToolError {
     Arguments(String),
     #[error("{0}")]
     Failed(String),
+    /// Not an error: a question is open, see [`ToolContext::interrupt`].
+    #[error("waits for an answer")]
+    Interrupt(Box<Interrupt>),
     /// Not the model's business: ends the run.
     #[error(transparent)]
     Fatal(Box<dyn std::error::Error + Send + Sync>),

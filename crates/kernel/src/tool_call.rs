@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatus};
 
-use crate::run::{guarded, panic_text};
+use crate::guarded::{guarded, panic_text};
 use crate::{
     Agent, AgentEvent, Command, HookError, MessageList, ModelErrorKind, Next, RunContext, State, ToolContext,
     ToolCore, ToolError, ToolNext, ToolOutcome, ToolRequest,
@@ -128,6 +128,8 @@ impl ToolCallRunner<'_> {
         }
         let message = match &outcome {
             Ok(outcome) => outcome.message.clone(),
+            // Not finished: it runs again when its question is answered.
+            Err(HookError::Interrupt(_)) => return outcome,
             Err(error) => pending.failed(error),
         };
         cx.emit(AgentEvent::ToolFinished(Arc::new(message))).await;
@@ -153,6 +155,7 @@ impl ToolCore for ToolCallRunner<'_> {
                 }
                 return Ok(ToolOutcome { message, command: output.command });
             }
+            Ok(Err(ToolError::Interrupt(question))) => return Err(HookError::Interrupt(question)),
             Ok(Err(ToolError::Fatal(source))) => return Err(HookError::Other(source)),
             Ok(Err(error)) => format!("Error: {error}"),
             Err(panic) => {

@@ -286,12 +286,8 @@ struct Chunks(Mutex<Vec<Result<ChatChunk, ModelError>>>);
 #[async_trait]
 impl ChatModel for Chunks {
     fn profile(&self) -> &ModelProfile {
-        static PROFILE: std::sync::LazyLock<ModelProfile> = std::sync::LazyLock::new(|| ModelProfile {
-            name: "chunks".into(),
-            context_window: None,
-            vision: false,
-            thinking: false,
-        });
+        static PROFILE: std::sync::LazyLock<ModelProfile> =
+            std::sync::LazyLock::new(|| ModelProfile { name: "chunks".into(), ..ModelProfile::default() });
         &PROFILE
     }
 

@@ -10,5 +10,6 @@
 mod cancel;
 mod checkpoint;
 mod hooks;
+mod interrupts;
 mod support;
 mod tools;

@@ -34,12 +34,8 @@ impl Script {
 #[async_trait]
 impl ChatModel for Script {
     fn profile(&self) -> &ModelProfile {
-        static PROFILE: std::sync::LazyLock<ModelProfile> = std::sync::LazyLock::new(|| ModelProfile {
-            name: "script".into(),
-            context_window: None,
-            vision: false,
-            thinking: false,
-        });
+        static PROFILE: std::sync::LazyLock<ModelProfile> =
+            std::sync::LazyLock::new(|| ModelProfile { name: "script".into(), ..ModelProfile::default() });
         &PROFILE
     }
 

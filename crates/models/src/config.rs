@@ -99,6 +99,17 @@ pub struct Pricing {
     pub other: Map<String, Value>,
 }
 
+impl Pricing {
+    /// Nothing can be reckoned from half a price.
+    fn price(&self) -> Option<hart_kernel::Price> {
+        Some(hart_kernel::Price {
+            input: self.input_per_million?,
+            output: self.output_per_million?,
+            cached_input: self.input_cache_hit_per_million,
+        })
+    }
+}
+
 /// How the OpenAI dialect spells the limit of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -332,8 +343,10 @@ impl ModelConfig {
         hart_kernel::ModelProfile {
             name: self.name.clone(),
             context_window: self.context_window,
+            max_output_tokens: self.max_tokens,
             vision: self.supports_vision,
             thinking: self.supports_thinking,
+            price: self.pricing.as_ref().and_then(Pricing::price),
         }
     }
 }

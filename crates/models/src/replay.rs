@@ -147,8 +147,12 @@ impl Replay {
         for (position, (call, conversation)) in cassette.calls.iter().zip(&conversations).enumerate() {
             index.entry((call.caller.clone(), key(conversation))).or_default().push(position);
         }
-        let profile =
-            ModelProfile { name: "replay".to_owned(), context_window: None, vision: true, thinking: true };
+        let profile = ModelProfile {
+            name: "replay".to_owned(),
+            vision: true,
+            thinking: true,
+            ..ModelProfile::default()
+        };
         Self { profile, cassette, conversations, index, asked: Mutex::default(), pace: None }
     }
 

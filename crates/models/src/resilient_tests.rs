@@ -22,12 +22,8 @@ struct Fake {
 
 impl Fake {
     fn new(name: &str, scripts: impl IntoIterator<Item = Vec<Item>>) -> Arc<Self> {
-        let profile = ModelProfile {
-            name: name.to_owned(),
-            context_window: Some(1000),
-            vision: false,
-            thinking: false,
-        };
+        let profile =
+            ModelProfile { name: name.to_owned(), context_window: Some(1000), ..ModelProfile::default() };
         let scripts = Mutex::new(scripts.into_iter().collect());
         Arc::new(Self { profile, scripts, asked: Mutex::default() })
     }

@@ -67,8 +67,12 @@ pub struct ScriptedModel {
 
 impl ScriptedModel {
     pub fn new<T: Into<ScriptedTurn>>(turns: impl IntoIterator<Item = T>) -> Self {
-        let profile =
-            ModelProfile { name: "scripted".to_owned(), context_window: None, vision: true, thinking: true };
+        let profile = ModelProfile {
+            name: "scripted".to_owned(),
+            vision: true,
+            thinking: true,
+            ..ModelProfile::default()
+        };
         Self {
             profile,
             turns: Mutex::new(turns.into_iter().map(Into::into).collect()),

@@ -12,7 +12,8 @@ use hart_sandbox::{Background, SandboxConfig, SandboxError, SandboxProvider, Tie
 use hart_tools::Artifacts;
 use hart_types::{SandboxId, ThreadId, UserId};
 
-#[derive(Debug)]
+/// A copy shares the sandboxes it holds.
+#[derive(Clone, Debug)]
 pub struct Sandbox {
     leases: Arc<Leases>,
     config: SandboxConfig,

@@ -148,12 +148,12 @@ impl Chat<'_> {
             terminal.note(&tokens);
         }
         let exit = match &report.outcome {
-            Ok(()) => Exit::Done,
+            Ok(_) => Exit::Done,
             Err(RunError::Cancelled) => Exit::Interrupted,
             Err(_) => Exit::Failed,
         };
         match report.outcome {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(RunError::Cancelled) => terminal.note("interrupted; what was done is kept"),
             Err(error) => {
                 Failure::from(error).report(terminal);

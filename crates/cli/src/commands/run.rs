@@ -99,8 +99,8 @@ async fn json(session: &Session, task: &Task) -> Result<Exit, Failure> {
     frames.finish(&report)?;
     let nothing_done = transcript::cut_short(&report) == Some(transcript::NOTHING_DONE);
     match report.outcome {
-        Ok(()) if nothing_done => Ok(Exit::Failed),
-        Ok(()) => Ok(Exit::Done),
+        Ok(_) if nothing_done => Ok(Exit::Failed),
+        Ok(_) => Ok(Exit::Done),
         Err(RunError::Cancelled) => Ok(Exit::Interrupted),
         Err(error) => Err(error.into()),
     }
@@ -119,9 +119,9 @@ async fn plain(session: &Session, task: &Task) -> Result<Exit, Failure> {
         terminal.note(&terminal.err.paint(Tone::Warn, why));
     }
     match report.outcome {
-        Ok(()) if cut_short == Some(transcript::NOTHING_DONE) => return Ok(Exit::Failed),
-        Ok(()) if told.asked => terminal.note(&format!("to answer: {}", go_on("your answer"))),
-        Ok(()) => terminal.note(&terminal.err.paint(Tone::Dim, format!("to go on: {}", go_on("…")))),
+        Ok(_) if cut_short == Some(transcript::NOTHING_DONE) => return Ok(Exit::Failed),
+        Ok(_) if told.asked => terminal.note(&format!("to answer: {}", go_on("your answer"))),
+        Ok(_) => terminal.note(&terminal.err.paint(Tone::Dim, format!("to go on: {}", go_on("…")))),
         Err(RunError::Cancelled) => {
             terminal.note(&format!("interrupted; what was done is kept. To go on: {}", go_on("go on")));
             return Ok(Exit::Interrupted);

@@ -1,0 +1,50 @@
+//! What goes into a run and what comes out of it.
+//!
+//! Invariant: a report holds the state that was reached, however the run ended.
+
+use crate::{Resume, RunError, Snapshot, State, Update};
+
+/// How a run ended, and the state it reached.
+#[derive(Debug)]
+pub struct RunReport {
+    pub outcome: Result<Ended, RunError>,
+    pub values: Snapshot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Finished,
+    /// Until somebody answers [`Snapshot::interrupts`].
+    Paused,
+}
+
+/// What a run starts with: words, an answer, or both.
+#[derive(Debug, Default)]
+pub struct RunInput {
+    pub update: Update,
+    pub resume: Option<Resume>,
+}
+
+impl From<Update> for RunInput {
+    fn from(update: Update) -> Self {
+        Self { update, resume: None }
+    }
+}
+
+impl From<Resume> for RunInput {
+    fn from(resume: Resume) -> Self {
+        Self { update: Update::none(), resume: Some(resume) }
+    }
+}
+
+impl RunReport {
+    pub fn state(&self) -> &State {
+        &self.values.state
+    }
+
+    /// The last message's text, if the agent had the last word.
+    pub fn answer(&self) -> Option<String> {
+        let last = self.state().messages().last()?;
+        last.as_ai().map(|_| last.text())
+    }
+}
