@@ -7,14 +7,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_types::ThreadId;
+use hart_types::{CheckpointId, ThreadId};
 use serde_json::{Map, Value};
 
 use crate::interrupt::Paused;
 use crate::run::Execution;
 use crate::{
     BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, RunContext, RunError, RunInput,
-    RunReport, Schema, Snapshot, State, StateError, StateKey, Tool, ToolSpec, Update,
+    RunReport, Schema, Snapshot, State, StateError, StateKey, Step, Tool, ToolSpec, Update,
 };
 
 pub struct Agent {
@@ -52,8 +52,8 @@ impl Agent {
     /// Runs to the end, a jump to the end, a question, an error or a cancellation. The report always holds the state
     /// reached. The input is an [`Update`] to the thread, or a [`crate::Resume`] that answers what it asked.
     pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
-        match self.load(&cx.thread_id).await {
-            Ok(state) => Execution::new(self, cx, state).run(input.into()).await,
+        match self.open(&cx.thread_id, cx.from.as_ref()).await {
+            Ok((state, head)) => Execution::new(self, cx, state, head).run(input.into()).await,
             Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
     }
@@ -65,13 +65,33 @@ impl Agent {
 
     /// The thread's state as its log tells it.
     pub async fn load(&self, thread: &ThreadId) -> Result<State, RunError> {
+        Ok(self.open(thread, None).await?.0)
+    }
+
+    /// The state at a step, or at the newest, and which step that is.
+    async fn open(
+        &self,
+        thread: &ThreadId,
+        at: Option<&CheckpointId>,
+    ) -> Result<(State, Option<CheckpointId>), RunError> {
+        let Some(checkpointer) = &self.checkpointer else { return Ok((State::default(), None)) };
+        let steps = checkpointer.load(thread, at).await.map_err(RunError::Checkpoint)?;
+        let head = steps.last().map(|step| step.id.clone());
+        Ok((self.fold(steps), head))
+    }
+
+    /// The state that steps lead to.
+    pub fn fold(&self, steps: impl IntoIterator<Item = Step>) -> State {
         let mut state = State::default();
-        if let Some(checkpointer) = &self.checkpointer {
-            for step in checkpointer.load(thread).await.map_err(RunError::Checkpoint)? {
-                self.schema.replay(&mut state, step.writes);
-            }
+        for step in steps {
+            self.schema.replay(&mut state, step.writes);
         }
-        Ok(state)
+        state
+    }
+
+    /// A state with what of it clients may see.
+    pub fn view(&self, state: State) -> Snapshot {
+        self.snapshot(state)
     }
 
     pub fn name(&self) -> &str {

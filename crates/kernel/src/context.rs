@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hart_types::{RunId, ThreadId, UserId};
+use hart_types::{CheckpointId, RunId, ThreadId, UserId};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::interrupt::Answers;
-use crate::{AgentEvent, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
+use crate::{AgentEvent, Breakpoints, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
 
 pub struct RunContext {
     pub thread_id: ThreadId,
@@ -26,6 +26,9 @@ pub struct RunContext {
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
     pub scratch: Scratch,
+    /// The step to start from; `None` is the thread's newest.
+    pub from: Option<CheckpointId>,
+    pub breakpoints: Breakpoints,
     /// What a person answered, by the question's id; set once, when a paused run is resumed.
     answers: OnceLock<Answers>,
     paused: AtomicBool,
@@ -53,6 +56,8 @@ impl RunContext {
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
             scratch: Scratch::default(),
+            from: None,
+            breakpoints: Breakpoints::default(),
             answers: OnceLock::new(),
             paused: AtomicBool::new(false),
             deadlines: Deadlines::default(),

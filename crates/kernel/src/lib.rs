@@ -4,6 +4,7 @@
 //! knows six hooks and the key `messages`; every other behaviour is a middleware.
 
 mod agent;
+mod breakpoint;
 mod checkpoint;
 mod clock;
 mod context;
@@ -26,11 +27,12 @@ mod tool_call;
 
 pub use agent::{Agent, AgentBuilder};
 pub use async_trait::async_trait;
+pub use breakpoint::{Breakpoints, Nodes};
 pub use checkpoint::{CheckpointError, Checkpointer, Step, StepSource};
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use context::{RunContext, Scratch};
 pub use error::{BuildError, RunError};
-pub use event::{AgentEvent, EventSink, NoEvents, Snapshot};
+pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};
 pub use interrupt::{Interrupt, Resume, ResumeError};
 pub use middleware::{
     Command, HookError, HookResult, Middleware, ModelCore, ModelNext, ModelRequest, ModelResponse, Next,

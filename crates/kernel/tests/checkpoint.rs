@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hart_kernel::*;
-use hart_types::{Message, ThreadId};
+use hart_types::{CheckpointId, Message, ThreadId};
 use serde_json::json;
 
 use crate::support::*;
@@ -52,7 +52,7 @@ async fn a_log_that_cannot_be_written_fails_the_run() {
         async fn append(&self, _: &ThreadId, _: Step) -> Result<(), CheckpointError> {
             Err(CheckpointError { message: "disk full".into(), source: None })
         }
-        async fn load(&self, _: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+        async fn load(&self, _: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
             Ok(Vec::new())
         }
     }
@@ -76,8 +76,12 @@ async fn what_could_not_be_saved_is_tried_again_at_the_end() {
             }
             self.0.append(thread, step).await
         }
-        async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
-            self.0.load(thread).await
+        async fn load(
+            &self,
+            thread: &ThreadId,
+            at: Option<&CheckpointId>,
+        ) -> Result<Vec<Step>, CheckpointError> {
+            self.0.load(thread, at).await
         }
     }
     let log = Arc::new(Hiccup::default());
