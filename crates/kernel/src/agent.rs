@@ -12,9 +12,11 @@ use serde_json::{Map, Value};
 
 use crate::interrupt::Paused;
 use crate::run::Execution;
+use crate::tool_call::Pending;
 use crate::{
-    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, RunContext, RunError, RunInput,
-    RunReport, Schema, Snapshot, State, StateError, StateKey, Step, Tool, ToolSpec, Update,
+    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, Node, Reached, RunContext,
+    RunError, RunInput, RunReport, Schema, Snapshot, State, StateError, StateKey, Step, StepSource, Tool,
+    ToolSpec, Update, route,
 };
 
 pub struct Agent {
@@ -54,7 +56,7 @@ impl Agent {
     pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
         match self.open(&cx.thread_id, cx.from.as_ref()).await {
             Ok((state, head)) => Execution::new(self, cx, state, head).run(input.into()).await,
-            Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
+            Err(error) => RunReport { outcome: Err(error), values: self.view(State::default()) },
         }
     }
 
@@ -91,7 +93,40 @@ impl Agent {
 
     /// A state with what of it clients may see.
     pub fn view(&self, state: State) -> Snapshot {
-        self.snapshot(state)
+        Snapshot { state, schema: Arc::clone(&self.schema) }
+    }
+
+    /// Writes a client's values to a thread as if `as_node` had, after its newest step or after `cx.from`.
+    pub async fn update(
+        &self,
+        values: Map<String, Value>,
+        as_node: Option<&str>,
+        cx: &RunContext,
+    ) -> Result<Reached, RunError> {
+        let (mut state, parent) = self.open(&cx.thread_id, cx.from.as_ref()).await?;
+        let update = self.input(values).map_err(RunError::Input)?;
+        let writes = update.to_writes();
+        state.apply(update).map_err(RunError::Input)?;
+        let pending = Pending::exist(state.messages());
+        let next = match as_node {
+            Some("__start__" | "__input__" | "tools") => Some("model"),
+            Some("__end__") => None,
+            _ => route(Node::AfterModel, None, pending).name(),
+        };
+        let step = Step {
+            id: CheckpointId::generate(),
+            parent: parent.clone(),
+            run_id: cx.run_id.clone(),
+            source: StepSource::Update,
+            created_at: cx.clock.now(),
+            writes,
+            next: next.map(str::to_owned),
+        };
+        let (checkpoint, source) = (step.id.clone(), step.source);
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.append(&cx.thread_id, vec![step]).await.map_err(RunError::Checkpoint)?;
+        }
+        Ok(Reached { checkpoint, parent, source, next: next.map(Arc::from), values: self.view(state) })
     }
 
     pub fn name(&self) -> &str {
@@ -106,10 +141,6 @@ impl Agent {
     /// The middlewares, outermost first.
     pub fn chain(&self) -> impl Iterator<Item = &'static str> {
         self.chain.iter().map(|middleware| middleware.name())
-    }
-
-    pub(crate) fn snapshot(&self, state: State) -> Snapshot {
-        Snapshot { state, schema: Arc::clone(&self.schema) }
     }
 }
 

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoggedWrite;
 
-/// Stores steps in order. `append` returns once the step would survive a crash.
+/// Stores steps in order. `append` returns once they would survive a crash, all of them or none.
 #[async_trait]
 pub trait Checkpointer: Send + Sync {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError>;
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError>;
 
     /// The steps that lead to `at`, or to the newest one, oldest first; empty for a thread nobody wrote to.
     async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError>;
@@ -38,11 +38,15 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepSource {
+    /// Nothing was written: the state as the run found it.
+    Start,
     Input,
     Model,
     Tools,
     Pause,
     End,
+    /// Not a run: a client wrote to the state.
+    Update,
 }
 
 #[derive(Debug, thiserror::Error)]

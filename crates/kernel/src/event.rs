@@ -43,6 +43,12 @@ pub enum AgentEvent {
     Paused(Arc<[Interrupt]>),
     /// Anything a middleware or tool wants a client to see.
     Custom(Value),
+    /// What an agent says that works inside a tool call of this one.
+    Child {
+        call_id: ToolCallId,
+        agent: Arc<str>,
+        event: Box<Self>,
+    },
 }
 
 impl AgentEvent {

@@ -37,6 +37,8 @@ pub(crate) struct Execution<'a> {
     steps: u32,
     /// Applied, but not in the log yet.
     unlogged: Vec<LoggedWrite>,
+    /// A step that waits for the next one to be logged with it.
+    begun: Option<Step>,
 }
 
 /// Why the loop was left before its end.
@@ -79,7 +81,7 @@ impl<'a> Execution<'a> {
         state: State,
         head: Option<CheckpointId>,
     ) -> Self {
-        Self { agent, cx, state, head, entered: 0, steps: 0, unlogged: Vec::new() }
+        Self { agent, cx, state, head, entered: 0, steps: 0, unlogged: Vec::new(), begun: None }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
@@ -332,16 +334,10 @@ impl<'a> Execution<'a> {
         }
         let (id, parent) = (CheckpointId::generate(), self.head.clone());
         if let Some(checkpointer) = &self.agent.checkpointer {
-            let step = Step {
-                id: id.clone(),
-                parent: parent.clone(),
-                run_id: self.cx.run_id.clone(),
-                source,
-                created_at: self.cx.clock.now(),
-                writes: self.unlogged.clone(),
-                next: next.map(str::to_owned),
-            };
-            checkpointer.append(&self.cx.thread_id, step).await.map_err(RunError::Checkpoint)?;
+            let step = self.step(&id, source, self.unlogged.clone(), next);
+            let steps = self.begun.iter().cloned().chain([step]).collect();
+            checkpointer.append(&self.cx.thread_id, steps).await.map_err(RunError::Checkpoint)?;
+            self.begun = None;
         }
         self.unlogged.clear();
         self.head = Some(id.clone());
@@ -349,6 +345,35 @@ impl<'a> Execution<'a> {
         let next = next.map(Arc::from);
         self.cx.emit(AgentEvent::Values(Reached { checkpoint: id, parent, source, next, values })).await;
         Ok(())
+    }
+}
+
+impl Execution<'_> {
+    fn step(
+        &self,
+        id: &CheckpointId,
+        source: StepSource,
+        writes: Vec<LoggedWrite>,
+        next: Option<&str>,
+    ) -> Step {
+        Step {
+            id: id.clone(),
+            parent: self.head.clone(),
+            run_id: self.cx.run_id.clone(),
+            source,
+            created_at: self.cx.clock.now(),
+            writes,
+            next: next.map(str::to_owned),
+        }
+    }
+
+    /// The state before the input, to come back to: a client that asks anew starts from there.
+    fn begin(&mut self) {
+        if self.agent.checkpointer.is_some() {
+            let id = CheckpointId::generate();
+            self.begun = Some(self.step(&id, StepSource::Start, Vec::new(), Some("__start__")));
+            self.head = Some(id);
+        }
     }
 }
 

@@ -30,7 +30,7 @@ async fn steps_follow_one_another_and_say_what_comes_next() {
     agent(script([echo("hi"), say("done")]), &log).run(ask("go"), &cx()).await.outcome.unwrap();
     let steps = steps(&log);
     let next: Vec<_> = steps.iter().map(|step| step.next.as_deref()).collect();
-    assert_eq!(next, [Some("model"), Some("tools"), Some("model"), None]);
+    assert_eq!(next, [Some("__start__"), Some("model"), Some("tools"), Some("model"), None]);
     assert_eq!(steps[0].parent, None);
     for pair in steps.windows(2) {
         assert_eq!(pair[1].parent.as_ref(), Some(&pair[0].id));
@@ -42,13 +42,13 @@ async fn steps_follow_one_another_and_say_what_comes_next() {
 async fn a_run_from_an_earlier_step_makes_a_branch() {
     let log = Arc::default();
     agent(script([say("one")]), &log).run(ask("first"), &cx()).await.outcome.unwrap();
-    let fork = steps(&log)[1].id.clone();
+    let fork = steps(&log)[2].id.clone();
     agent(script([say("two")]), &log).run(ask("second"), &cx()).await.outcome.unwrap();
     let mut other = cx();
     other.from = Some(fork.clone());
     let report = agent(script([say("three")]), &log).run(ask("instead"), &other).await;
     assert_eq!(texts(&report), ["first", "one", "instead", "three"]);
-    assert_eq!(steps(&log)[4].parent, Some(fork));
+    assert_eq!(steps(&log)[6].parent, Some(fork));
 }
 
 #[tokio::test]
@@ -87,10 +87,10 @@ async fn a_run_cut_off_after_any_step_can_be_continued() {
     let whole: Arc<MemoryLog> = Arc::default();
     agent(script([echo("hi"), say("done")]), &whole).run(ask("go"), &cx()).await.outcome.unwrap();
     let all = steps(&whole);
-    for kept in 1..=all.len() {
+    for kept in 2..=all.len() {
         let log: Arc<MemoryLog> = Arc::default();
         log.0.lock().unwrap().insert("t1".into(), all[..kept].to_vec());
-        let answers = [echo("hi"), say("done")].into_iter().skip(kept / 2);
+        let answers = [echo("hi"), say("done")].into_iter().skip((kept - 1) / 2);
         let report = agent(script(answers), &log).run(RunInput::Continue, &cx()).await;
         assert_eq!(report.outcome.as_ref().unwrap(), &Ended::Finished);
         assert_eq!(texts(&report), ["go", "", "hi", "done"], "cut after {kept} steps");

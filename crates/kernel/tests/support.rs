@@ -119,8 +119,8 @@ pub(crate) struct MemoryLog(pub(crate) Mutex<HashMap<ThreadId, Vec<Step>>>);
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().push(step);
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
         Ok(())
     }
 

@@ -22,6 +22,7 @@ impl Execution<'_> {
             RunInput::Words(update) => {
                 // Whoever speaks of something else does not answer.
                 self.forget_pause()?;
+                self.begin();
                 (update, None)
             }
             RunInput::Answer { resume, update } => {
