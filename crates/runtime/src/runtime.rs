@@ -204,6 +204,19 @@ impl Runtime {
         Ok(())
     }
 
+    /// As [`Runtime::cancel`], for whoever cannot wait.
+    pub fn cancel_later(&self, id: RunId, action: CancelAction) {
+        let runtime = self.clone();
+        self.inner.tasks.spawn(async move {
+            match runtime.cancel(&id, action).await {
+                Ok(()) | Err(CancelError::Ended { .. } | CancelError::NoRun(_)) => {}
+                Err(CancelError::Store(error)) => {
+                    tracing::error!(run = %id, %error, "a run could not be stopped")
+                }
+            }
+        });
+    }
+
     /// Returns when the run has ended, here or before.
     pub async fn wait(&self, id: &RunId) {
         let live = self.inner.lock_live().get(id).cloned();

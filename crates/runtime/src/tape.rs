@@ -115,6 +115,10 @@ impl Tape {
         self.bump();
     }
 
+    pub(crate) fn is_of(&self, thread: &ThreadId) -> bool {
+        self.thread == *thread
+    }
+
     /// Nothing follows.
     pub(crate) fn close(&self) {
         self.reel().closed = true;

@@ -9,14 +9,17 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// What each crate may name in `[dependencies]` or `[build-dependencies]` among its siblings. Tests are free.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("types", &[]),
     ("kernel", &["types"]),
     ("sandbox", &["types"]),
     ("models", &["types", "kernel"]),
+    ("runtime", &["types", "kernel"]),
     ("tools", &["types", "kernel", "sandbox"]),
+    ("store", &["types", "kernel", "runtime"]),
+    ("gateway", &["types", "kernel", "runtime"]),
     ("agent", &["types", "kernel", "sandbox", "tools"]),
-    ("app", &["types", "kernel", "models", "sandbox", "tools", "agent"]),
+    ("app", &["types", "kernel", "models", "sandbox", "runtime", "tools", "store", "agent", "gateway"]),
     ("cli", &["app", "types"]),
     ("testkit", &[]),
 ];

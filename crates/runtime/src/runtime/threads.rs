@@ -97,6 +97,28 @@ impl Runtime {
         Ok(reached.checkpoint)
     }
 
+    /// Stops what runs on a thread and forgets it; whether there was one.
+    pub async fn delete_thread(&self, thread: &ThreadId) -> Result<bool, StoreError> {
+        let here: Vec<_> = self
+            .inner
+            .lock_live()
+            .iter()
+            .filter(|(_, live)| live.tape.is_of(thread))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for run in here {
+            // Its steps go with the thread; nothing has to be undone.
+            let _ = self.cancel(&run, hart_types::CancelAction::Interrupt).await;
+        }
+        self.inner.store.delete_thread(thread).await
+    }
+
+    /// Whether the thread's agent has a middleware of that name.
+    pub fn knows_node(&self, thread: &Thread, node: &str) -> bool {
+        let name = node.split('.').next().unwrap_or(node);
+        self.reader(thread).is_ok_and(|agent| agent.chain().any(|middleware| middleware == name))
+    }
+
     /// The state a logged event is of, as JSON.
     pub async fn values_of(&self, thread: &ThreadId, entry: &Entry) -> Result<Bytes, StateError> {
         if let Some(reached) = &entry.reached {
