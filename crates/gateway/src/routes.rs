@@ -8,10 +8,11 @@ mod run_request;
 mod runs;
 mod state;
 mod stateless;
+mod store;
 mod threads;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 
 use crate::Gateway;
 
@@ -44,6 +45,9 @@ pub(crate) fn langgraph() -> Router<Gateway> {
         .route("/threads/{thread}/runs/{run}/join", get(runs::join))
         .route("/threads/{thread}/runs/{run}/stream", get(runs::join_stream))
         .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
+        .route("/store/items", put(store::put).get(store::get).delete(store::delete))
+        .route("/store/items/search", post(store::search))
+        .route("/store/namespaces", post(store::namespaces))
         .route("/runs", post(stateless::create))
         .route("/runs/stream", post(stateless::stream))
         .route("/runs/wait", post(stateless::wait))

@@ -4,6 +4,7 @@
 //! and nothing has happened.
 
 mod events;
+mod items;
 mod runs;
 mod steps;
 mod threads;
@@ -11,14 +12,15 @@ mod threads;
 use std::fmt;
 
 pub use events::{EventScope, Events, StoredEvent};
+pub use items::{Condition, Item, ItemQuery, Items};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
 pub use steps::{HistoryQuery, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
 
 /// All of them, over one place.
-pub trait Store: Threads + Runs + Steps + Events + fmt::Debug + Send + Sync + 'static {}
+pub trait Store: Threads + Runs + Steps + Events + Items + fmt::Debug + Send + Sync + 'static {}
 
-impl<S: Threads + Runs + Steps + Events + fmt::Debug + Send + Sync + 'static> Store for S {}
+impl<S: Threads + Runs + Steps + Events + Items + fmt::Debug + Send + Sync + 'static> Store for S {}
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@
 
 mod connection;
 mod events;
+mod items;
 mod migrations;
 mod readers;
 mod row;

@@ -8,7 +8,10 @@ use rusqlite::Connection;
 
 use super::OpenError;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_threads_and_runs.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_threads_and_runs.sql"),
+    include_str!("../../migrations/0002_items.sql"),
+];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
