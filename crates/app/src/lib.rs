@@ -6,10 +6,12 @@
 mod app;
 mod audit_file;
 mod choice;
+mod client;
 pub mod config;
 pub mod demo;
 mod doctor;
 mod env;
+mod extensions;
 mod frame;
 mod home;
 mod profiles;
@@ -19,11 +21,16 @@ mod wire;
 
 pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};
+pub use client::{
+    Answer, Ask, Client, ClientBuilder, ClientError, End, Event, EventStream, ThreadState, ThreadSummary,
+};
 pub use doctor::{Finding, Health};
 pub use env::Env;
 pub use frame::Frame;
 pub use hart_agent::Mode;
-pub use hart_kernel::{AgentEvent, EventSink, ModelError, RunError, RunReport, async_trait};
+pub use hart_kernel::{AgentEvent, EventSink, ModelError, Resume, RunError, RunReport, async_trait};
+// A program that embeds hart names one crate and has them all, each of the version that fits.
+pub use {hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_types as types};
 pub use hart_models::probe::{self, Check, Outcome, Profile};
 pub use hart_sandbox::{Tier, TierReport};
 pub use sheet::{ModelSheet, SheetRow};
