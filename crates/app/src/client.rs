@@ -162,7 +162,8 @@ impl Client {
             over: false,
             _cancels: stop.clone().drop_guard(),
         };
-        let (shared, input, outer) = (Arc::clone(&self.shared), ask.words.into(), ask.cancel.unwrap_or_default());
+        let (shared, input, outer) =
+            (Arc::clone(&self.shared), ask.words.into(), ask.cancel.unwrap_or_default());
         self.shared.runs.spawn(async move {
             last.send(run(started, &task, input, &teller, stop, outer).await);
             // The sandboxes live as long as the run, whatever becomes of the client.
@@ -200,9 +201,7 @@ impl Client {
         }
         let lock = log.lock(&id)?;
         let path = self.shared.app.home().to_owned();
-        blocking(move || log.delete(&id, &lock))
-            .await
-            .map_err(|source| ClientError::Storage { path, source })
+        blocking(move || log.delete(&id, &lock)).await.map_err(|source| ClientError::Storage { path, source })
     }
 
     /// The files a thread has handed over so far.
@@ -281,6 +280,9 @@ fn last_words(values: &Snapshot) -> String {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("user", &self.user).field("config", self.config()).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("user", &self.user)
+            .field("config", self.config())
+            .finish_non_exhaustive()
     }
 }

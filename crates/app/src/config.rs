@@ -15,6 +15,7 @@ mod problem;
 mod raw;
 mod resolve;
 mod secret;
+mod section;
 mod tools;
 mod typed;
 
@@ -39,6 +40,7 @@ use crate::Env;
 use file::ReadFile;
 use node::{Data, Entry, Mark, Node, Path};
 use problem::Findings;
+use section::section;
 
 /// Everything hart was told, resolved. The first model is the default one.
 #[non_exhaustive]
@@ -185,9 +187,8 @@ impl AppConfig {
         calls::finish(&mut models, &tree, &calls.retry, cwd, findings);
         let sandbox = typed::sandbox(&tree, findings);
         let tool_output = typed::tool_output(&tree, findings);
-        let read_before_write = typed::switch(&tree, "read_before_write", "enabled", true);
-        let sandbox_audit = typed::switch(&tree, "sandbox_audit", "enabled", true);
-        let sandbox_audit_file = typed::switch(&tree, "sandbox_audit", "log_file", false);
+        let read_before_write = section::<typed::ReadBeforeWrite>(&tree, "read_before_write", findings);
+        let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -203,9 +204,9 @@ impl AppConfig {
             tools,
             sandbox,
             tool_output,
-            read_before_write,
-            sandbox_audit,
-            sandbox_audit_file,
+            read_before_write: read_before_write.enabled,
+            sandbox_audit: audit.enabled,
+            sandbox_audit_file: audit.log_file,
             log_level,
             max_recursion_limit,
             home,

@@ -30,9 +30,9 @@ pub use frame::Frame;
 pub use hart_agent::Mode;
 pub use hart_kernel::{AgentEvent, EventSink, ModelError, Resume, RunError, RunReport, async_trait};
 // A program that embeds hart names one crate and has them all, each of the version that fits.
-pub use {hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_types as types};
 pub use hart_models::probe::{self, Check, Outcome, Profile};
 pub use hart_sandbox::{Tier, TierReport};
 pub use sheet::{ModelSheet, SheetRow};
 pub use thread_log::LockError;
 pub use tokio_util::sync::CancellationToken;
+pub use {hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_types as types};

@@ -18,7 +18,9 @@ use crate::thread_log::LockError;
 pub enum ClientError {
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("the current directory cannot be used; change to one that exists, or build with `no_file()` and `home(…)`")]
+    #[error(
+        "the current directory cannot be used; change to one that exists, or build with `no_file()` and `home(…)`"
+    )]
     Directory(#[source] io::Error),
     #[error("nothing says where threads and files are kept; give the builder a `home(…)`")]
     NoHome,
@@ -50,7 +52,9 @@ pub enum ClientError {
     Run(#[from] RunError),
     #[error("the client is closed; build another one")]
     Closed,
-    #[error("the run was dropped before its end: its runtime was shut down, or it panicked; the thread can go on")]
+    #[error(
+        "the run was dropped before its end: its runtime was shut down, or it panicked; the thread can go on"
+    )]
     Dropped,
 }
 

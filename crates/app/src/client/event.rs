@@ -152,7 +152,9 @@ impl Teller {
             AgentEvent::Custom(data) => vec![Event::Custom(data)],
             AgentEvent::ToolProgress { call_id, text } => vec![Event::ToolProgress { call: call_id, text }],
             // What they say is in the messages.
-            AgentEvent::Updates { .. } | AgentEvent::ToolStarted(_) | AgentEvent::ToolFinished(_) => Vec::new(),
+            AgentEvent::Updates { .. } | AgentEvent::ToolStarted(_) | AgentEvent::ToolFinished(_) => {
+                Vec::new()
+            }
         }
     }
 }
