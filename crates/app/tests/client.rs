@@ -151,8 +151,7 @@ async fn threads_are_listed_looked_at_and_deleted() {
     let home = home();
     let out = "/mnt/user-data/outputs/a.txt";
     let present = ScriptedTurn::call("c2", "present_files", json!({"filepaths": [out]}));
-    let turns =
-        [ScriptedTurn::text("one"), write("c1", out, "42"), present, ScriptedTurn::text("two")];
+    let turns = [ScriptedTurn::text("one"), write("c1", out, "42"), present, ScriptedTurn::text("two")];
     let client = bare(&home, scripted(turns)).build().unwrap();
     client.chat(Ask::new("a").thread("first")).await.unwrap();
     // A name that cannot be a folder's is still found by it.
@@ -194,10 +193,7 @@ impl hart_app::kernel::StateKey for Title {
 
 #[async_trait]
 impl Middleware for Titles {
-    fn declare(
-        &self,
-        schema: &mut hart_app::kernel::Schema,
-    ) -> Result<(), hart_app::kernel::StateError> {
+    fn declare(&self, schema: &mut hart_app::kernel::Schema) -> Result<(), hart_app::kernel::StateError> {
         schema.declare::<Title>()?;
         Ok(())
     }
@@ -237,7 +233,10 @@ async fn two_clients_in_one_process_do_not_see_each_other() {
     assert_ne!(one.config().log_level, two.config().log_level);
     one.close().await;
     assert!(matches!(one.chat("?").await, Err(ClientError::Closed)));
-    assert!(matches!(two.chat("?").await, Err(ClientError::Run(RunError::Model(_)))), "its script is exhausted");
+    assert!(
+        matches!(two.chat("?").await, Err(ClientError::Run(RunError::Model(_)))),
+        "its script is exhausted"
+    );
 }
 
 /// Says when a run is left.
@@ -257,8 +256,7 @@ async fn dropping_the_stream_or_cancelling_its_token_ends_the_run_and_unwinds_it
     let home = home();
     let (left, (sender, mut receiver)) = (Arc::default(), tokio::sync::mpsc::unbounded_channel());
     let model = scripted([ScriptedTurn::Hang, ScriptedTurn::Hang, ScriptedTurn::Hang]);
-    let client =
-        bare(&home, model).extra_middleware(Leaves(Arc::clone(&left), sender)).build().unwrap();
+    let client = bare(&home, model).extra_middleware(Leaves(Arc::clone(&left), sender)).build().unwrap();
     let mut stream = client.stream(Ask::new("wait").thread("t1")).await.unwrap();
     // The input has been saved, so the run is under way.
     assert!(matches!(stream.next().await, Some(Ok(Event::Values(_)))));
