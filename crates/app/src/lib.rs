@@ -2,6 +2,8 @@
 //!
 //! Invariant: this is the only crate that reads the environment or a configuration file, and it does so once, at its
 //! edge. Everything further in gets values.
+//!
+//! Whoever embeds hart begins with [`Client`]; the command line uses [`App`], which lies below it.
 
 mod app;
 mod audit_file;
@@ -36,3 +38,12 @@ pub use sheet::{ModelSheet, SheetRow};
 pub use thread_log::LockError;
 pub use tokio_util::sync::CancellationToken;
 pub use {hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_types as types};
+
+/// The pages whose Rust is compiled, and run where it can be, with the tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guide/sdk.md")]
+    struct Sdk;
+}

@@ -79,9 +79,10 @@ impl From<&Event> for Frame {
             Event::End(End { ended, usage, .. }) => {
                 let mut frame = Self::end(&Ok(*ended));
                 let UsageMetadata { input_tokens, output_tokens, total_tokens, .. } = usage;
-                frame.data["usage"] = json!({
+                let usage = json!({
                     "input_tokens": input_tokens, "output_tokens": output_tokens, "total_tokens": total_tokens,
                 });
+                add(&mut frame.data, "usage", usage);
                 frame
             }
         }
@@ -99,9 +100,15 @@ fn tool_result(message: &Message) -> Value {
         "tool_call_id": result.map(|result| &result.tool_call_id), "id": message.id,
     });
     if let Some(artifact) = result.and_then(|result| result.artifact.as_ref()) {
-        data["artifact"] = artifact.clone();
+        add(&mut data, "artifact", artifact.clone());
     }
     data
+}
+
+fn add(object: &mut Value, key: &str, value: Value) {
+    if let Value::Object(map) = object {
+        map.insert(key.to_owned(), value);
+    }
 }
 
 /// Hands a run's events to a channel; when nobody reads any more, it cancels the run.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a list reads the threads it shows and no others, however many there are.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io;
 
@@ -46,13 +47,13 @@ pub(super) fn newest(log: &ThreadLog, limit: usize) -> io::Result<Vec<ThreadSumm
     for (id, file) in log.all()? {
         found.push((fs::metadata(&file)?.modified()?, id, file));
     }
-    found.sort_by(|(a, ..), (b, ..)| b.cmp(a));
+    found.sort_by_key(|(used, ..)| Reverse(*used));
     let mut threads = Vec::new();
     for (_, id, file) in found.into_iter().take(limit) {
         // One without a step was claimed, but nobody has said anything in it.
         threads.extend(summary(id, &read(&file)?));
     }
-    threads.sort_by(|a, b| b.updated_at.cmp(&a.updated_at));
+    threads.sort_by_key(|thread: &ThreadSummary| Reverse(thread.updated_at));
     Ok(threads)
 }
 
