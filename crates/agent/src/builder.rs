@@ -14,7 +14,37 @@ use crate::{Features, Mode, chain};
 /// The name the lead agent's model calls go by.
 const LEAD: &str = "lead";
 
-/// The entry point: `SuperAgent::builder(model)…build()`. For a chain of your own use [`Agent::builder`].
+/// The entry point: `SuperAgent::builder(model)…build()`. Nothing is read that is not passed.
+///
+/// ```
+/// use hart_agent::middleware::DanglingToolCall;
+/// use hart_agent::{Features, SuperAgent};
+/// use hart_kernel::{Middleware, PlaceExt};
+/// # use std::sync::Arc;
+/// # use hart_models::ScriptedModel;
+/// # let model = Arc::new(ScriptedModel::new([hart_types::Message::ai("hi")]));
+///
+/// struct Mine;
+/// impl Middleware for Mine {}
+///
+/// let agent = SuperAgent::builder(model)
+///     .features(Features { tool_output: false.into(), ..Features::default() })
+///     .with(Mine.after::<DanglingToolCall>())
+///     .build()?;
+/// let chain: Vec<&str> = agent.chain().collect();
+/// assert!(chain.windows(2).any(|pair| pair == ["DanglingToolCall", "Mine"]));
+/// # Ok::<(), hart_kernel::BuildError>(())
+/// ```
+///
+/// A whole chain of your own is [`Agent::builder`], which has no features. Asking for both does not compile:
+///
+/// ```compile_fail,E0599
+/// # use std::sync::Arc;
+/// # use hart_agent::{Features, SuperAgent};
+/// # use hart_models::ScriptedModel;
+/// # let model = Arc::new(ScriptedModel::new([hart_types::Message::ai("hi")]));
+/// SuperAgent::builder(model).features(Features::default()).middleware(vec![]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SuperAgent;
 

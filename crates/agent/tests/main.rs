@@ -10,4 +10,5 @@
 mod boundary;
 mod chain;
 mod guards;
+mod sdk;
 mod support;

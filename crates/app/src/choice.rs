@@ -23,6 +23,8 @@ pub struct ModelChoice {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
+    /// The program that embeds hart brought it.
+    Given,
     Config(PathBuf),
     /// The variable that holds the key.
     Key(&'static str),
@@ -77,6 +79,11 @@ impl ModelChoice {
         Ok(self)
     }
 
+    /// A model that is there already.
+    pub fn given(model: Arc<dyn ChatModel>) -> Self {
+        Self { name: model.profile().name.clone(), reason: Reason::Given, model }
+    }
+
     pub(crate) fn demo() -> Self {
         Self { name: demo::NAME.to_owned(), reason: Reason::Demo, model: Arc::new(DemoModel::new()) }
     }
@@ -94,6 +101,7 @@ impl fmt::Debug for ModelChoice {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Given => f.write_str("given by the program"),
             Self::Config(path) => write!(f, "from {}", path.display()),
             Self::Key(variable) => write!(f, "{variable} is set"),
             Self::Local { server, address } => write!(f, "{server} answers on {address}"),
@@ -104,6 +112,11 @@ impl fmt::Display for Reason {
 }
 
 pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
+    if let Some(given) = app.extensions.model.as_ref().map(|model| ModelChoice::given(Arc::clone(model)))
+        && name.is_none_or(|name| name == given.name)
+    {
+        return Ok(given);
+    }
     Ok(match find(app, name).await? {
         Some((config, reason)) => {
             ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? }
@@ -130,8 +143,9 @@ async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reas
         }
         (None, None) => Ok(None),
         (None, Some(name)) => {
-            let known = candidates.passed.iter().map(|(config, _)| config.name.as_str()).chain([demo::NAME]);
-            let known = known.map(str::to_owned).collect();
+            let given = app.extensions.model.iter().map(|model| model.profile().name.as_str());
+            let passed = candidates.passed.iter().map(|(config, _)| config.name.as_str());
+            let known = given.chain(passed).chain([demo::NAME]).map(str::to_owned).collect();
             Err(ChooseError::Unknown { name: name.to_owned(), known })
         }
     }
@@ -147,7 +161,15 @@ pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
         reason,
         is_default: false,
     };
-    let mut listings: Vec<ModelListing> = all.into_iter().map(listing).collect();
+    let given = app.extensions.model.iter().map(|model| ModelListing {
+        name: model.profile().name.clone(),
+        provider: "the program".to_owned(),
+        model: model.profile().name.clone(),
+        description: None,
+        reason: Reason::Given,
+        is_default: false,
+    });
+    let mut listings: Vec<ModelListing> = given.chain(all.into_iter().map(listing)).collect();
     listings.push(ModelListing {
         name: demo::NAME.to_owned(),
         provider: "recording".to_owned(),

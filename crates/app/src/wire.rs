@@ -56,10 +56,11 @@ pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
     if let Some(enabled) = app.config.tools.enabled() {
         sandbox = sandbox.only(enabled);
     }
-    SuperAgent::builder(Arc::clone(&task.model.model))
+    let most = app.config.max_recursion_limit;
+    let agent = SuperAgent::builder(Arc::clone(&task.model.model))
         .mode(task.mode)
-        .features(features(&app.config, sandbox))
-        .checkpointer(Arc::new(app.log().clone()))
-        .recursion_limit(app.config.max_recursion_limit)
-        .build()
+        .features(app.extensions.shape(features(&app.config, sandbox)))
+        .checkpointer(app.checkpointer(&task.user))
+        .recursion_limit(task.recursion_limit.map_or(most, |limit| limit.min(most)));
+    app.extensions.install(agent).build()
 }

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod client;
 mod config;
 mod demo;
 mod guide;

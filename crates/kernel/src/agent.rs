@@ -88,7 +88,8 @@ impl Agent {
         self.chain.iter().map(|middleware| middleware.name())
     }
 
-    pub(crate) fn snapshot(&self, state: State) -> Snapshot {
+    /// A state as clients may see it.
+    pub fn snapshot(&self, state: State) -> Snapshot {
         Snapshot { state, schema: Arc::clone(&self.schema) }
     }
 }

@@ -71,6 +71,10 @@ impl Snapshot {
         self.schema.values(&self.state)
     }
 
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
     /// What the thread waits to be told.
     pub fn interrupts(&self) -> &[Interrupt] {
         let pause = self.state.get::<Paused>().and_then(Option::as_ref);

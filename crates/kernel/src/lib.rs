@@ -31,6 +31,8 @@ pub use clock::{Clock, SystemClock, Timestamp};
 pub use context::{RunContext, Scratch};
 pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Snapshot};
+/// The words that messages, calls and ids are written in; whoever writes a middleware needs them.
+pub use hart_types as types;
 pub use interrupt::{Interrupt, Resume, ResumeError};
 pub use middleware::{
     Command, HookError, HookResult, Middleware, ModelCore, ModelNext, ModelRequest, ModelResponse, Next,

@@ -232,8 +232,7 @@ impl<'a> Execution<'a> {
             Hook::AfterModel => middleware.after_model(cx, state),
             Hook::AfterAgent => middleware.after_agent(cx, state),
         };
-        let done = tokio::time::timeout(limit, guarded(cx, work)).await;
-        done.unwrap_or(Err(HookError::TimedOut(limit))).map_err(|source| match (source, hook.node()) {
+        guarded(cx, Some(limit), work).await.map_err(|source| match (source, hook.node()) {
             (HookError::Interrupt(question), Some(node)) => {
                 Stop::Paused(self.pause_at(node, Some(middleware.name()), vec![*question]))
             }
@@ -261,7 +260,7 @@ impl<'a> Execution<'a> {
             state: self.state.clone(),
         };
         let next: ModelNext<'_> = Next { rest: &self.agent.chain, cx: self.cx, core: &core };
-        let ModelResponse { message, update } = match guarded(self.cx, next.run(request)).await {
+        let ModelResponse { message, update } = match guarded(self.cx, None, next.run(request)).await {
             Ok(response) => response,
             Err(HookError::Interrupt(question)) => {
                 return Err(Stop::Paused(self.pause_at(Node::Model, None, vec![*question])));

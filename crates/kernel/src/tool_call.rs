@@ -119,7 +119,7 @@ impl ToolCallRunner<'_> {
         cx.emit(AgentEvent::ToolStarted(Arc::clone(&call))).await;
         let next: ToolNext<'_> = Next { rest: &self.agent.chain, cx, core: self };
         let request = ToolRequest { call: self.by_its_own_name(&call), state: state.clone() };
-        let mut outcome = guarded(cx, next.run(request)).await;
+        let mut outcome = guarded(cx, None, next.run(request)).await;
         if let Ok(ToolOutcome { message, .. }) = &mut outcome
             && message.name.is_some()
         {

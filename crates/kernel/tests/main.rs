@@ -9,6 +9,7 @@
 
 mod cancel;
 mod checkpoint;
+mod contract;
 mod hooks;
 mod interrupts;
 mod support;
