@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hart_kernel::{ChatModel, ChatRequest, ModelSettings};
-use hart_models::{Anthropic, ModelConfig, ModelEntry, OpenAi};
+use hart_models::{ModelConfig, ModelEntry};
 use hart_types::Message;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -29,8 +29,6 @@ pub struct Spoken {
     pub body: &'static str,
     /// What stands before a token in its event.
     pub before_token: &'static str,
-    /// Writes the body of a request, with all that it keeps from one to the next.
-    writer: fn(&ModelConfig, &reqwest::Client) -> Writer,
 }
 
 type Writer = Box<dyn Fn(&ChatRequest) -> Vec<u8>>;
@@ -43,10 +41,6 @@ pub const SPOKEN: &[Spoken] = &[
         path: "/v1/chat/completions",
         body: r#"{"model":"bench","stream":true,"messages":[{"role":"user","content":"go"}]}"#,
         before_token: "\"content\":\"",
-        writer: |config, http| {
-            let model = OpenAi::new(config, http);
-            Box::new(move |request| model.body(request))
-        },
     },
     Spoken {
         name: "Anthropic",
@@ -55,10 +49,6 @@ pub const SPOKEN: &[Spoken] = &[
         path: "/v1/messages",
         body: r#"{"model":"bench","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"go"}]}"#,
         before_token: "\"text\":\"",
-        writer: |config, http| {
-            let model = Anthropic::new(config, http);
-            Box::new(move |request| model.body(request))
-        },
     },
 ];
 
@@ -79,8 +69,9 @@ impl Spoken {
         Ok(hart_models::build(&self.config(root)?, http))
     }
 
+    /// Writes the body of a request, with all that it keeps from one to the next.
     pub fn writer(&self, http: &reqwest::Client) -> anyhow::Result<Writer> {
-        Ok((self.writer)(&self.config("http://127.0.0.1:9")?, http))
+        Ok(hart_models::request_writer(&self.config("http://127.0.0.1:9")?, http))
     }
 }
 

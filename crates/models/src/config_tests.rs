@@ -152,8 +152,13 @@ fn the_catalogue_lists_every_key_that_is_read() {
         assert!(doc.doc.ends_with('.'), "{}", doc.name);
     }
     // … and each field of an entry is documented.
-    let fields =
-        include_str!("config.rs").split("pub struct ModelEntry {").nth(1).unwrap().split('}').next().unwrap();
+    let fields = include_str!("config/entry.rs")
+        .split("pub struct ModelEntry {")
+        .nth(1)
+        .unwrap()
+        .split('}')
+        .next()
+        .unwrap();
     for line in fields.lines().map(str::trim).filter(|line| line.starts_with("pub ")) {
         let field = line.strip_prefix("pub ").unwrap().split(':').next().unwrap();
         let key = match field {

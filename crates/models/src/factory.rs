@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hart_kernel::ChatModel;
+use hart_kernel::{ChatModel, ChatRequest};
 
 use crate::anthropic::Anthropic;
+use crate::client::{Client, Protocol};
 use crate::config::{Dialect, ModelConfig};
 use crate::fitted::{self, Fitted};
 use crate::gemini::Gemini;
@@ -36,6 +37,23 @@ pub(crate) fn dialect(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn C
         Dialect::Responses => Arc::new(Responses::new(config, http)),
         Dialect::Gemini => Arc::new(Gemini::new(config, http)),
         Dialect::Ollama => Arc::new(Ollama::new(config, http)),
+    }
+}
+
+type RequestWriter = Box<dyn Fn(&ChatRequest) -> Vec<u8>>;
+
+/// Writes the bodies of a model's requests, for benchmarks and tests. It keeps what the model would keep from one
+/// request to the next.
+pub fn request_writer(config: &ModelConfig, http: &reqwest::Client) -> RequestWriter {
+    fn of<P: Protocol>(client: Client<P>) -> RequestWriter {
+        Box::new(move |request| client.body(request))
+    }
+    match config.dialect {
+        Dialect::OpenAi => of(OpenAi::new(config, http)),
+        Dialect::Anthropic => of(Anthropic::new(config, http)),
+        Dialect::Responses => of(Responses::new(config, http)),
+        Dialect::Gemini => of(Gemini::new(config, http)),
+        Dialect::Ollama => of(Ollama::new(config, http)),
     }
 }
 

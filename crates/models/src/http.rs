@@ -26,6 +26,9 @@ pub use network::{HttpError, HttpSettings, Proxy, client, client_with};
 /// Enough for any provider's error; an HTML page from a proxy is cut.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
+/// The usual header of a key, and what stands before the key in it.
+pub(crate) const BEARER: (&str, &str) = ("authorization", "Bearer ");
+
 /// Where one model answers, and how long it may be silent.
 #[derive(Clone)]
 pub(crate) struct Endpoint {

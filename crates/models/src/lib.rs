@@ -4,7 +4,10 @@
 //! nothing reads the environment or a file that it was not given.
 
 mod anthropic;
+mod body;
+mod calls;
 pub mod catalogue;
+mod client;
 pub mod config;
 mod continued;
 pub mod discover;
@@ -13,6 +16,7 @@ mod factory;
 mod files;
 mod fitted;
 mod gemini;
+mod grouped;
 pub mod http;
 mod lines;
 mod merge;
@@ -35,23 +39,20 @@ pub mod tokens;
 mod tool_args;
 mod wire;
 
-pub use anthropic::Anthropic;
 pub use catalogue::{Capabilities, Catalogue, Facts, Known, Origin};
 pub use config::{
     Dialect, ENTRY_KEYS, KeyDoc, KeySource, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset,
     Pricing, Switch,
 };
+#[doc(hidden)]
+pub use factory::request_writer;
 pub use factory::{Context, build};
-pub use gemini::Gemini;
 pub use http::{HttpError, HttpSettings, Proxy};
-pub use ollama::Ollama;
-pub use openai::OpenAi;
 pub use probe::Profile;
 pub use reachability::Reachability;
 pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
 pub use resilient::{LimitSettings, Limits, Resilient, RetryPolicy, Route};
-pub use responses::Responses;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
 #[doc(hidden)]

@@ -37,10 +37,10 @@ pub enum Reachability {
 /// Asks the model's server for its models.
 pub async fn check(config: &ModelConfig, http: &reqwest::Client) -> Reachability {
     let (path, auth) = match config.dialect {
-        Dialect::OpenAi | Dialect::Responses => ("/models", ("authorization", "Bearer ")),
-        Dialect::Anthropic => ("/v1/models", ("x-api-key", "")),
+        Dialect::OpenAi | Dialect::Responses => ("/models", http::BEARER),
+        Dialect::Anthropic => ("/v1/models", anthropic::KEY),
         Dialect::Gemini => ("/v1beta/models?pageSize=1000", crate::gemini::KEY),
-        Dialect::Ollama => ("/api/tags", ("authorization", "Bearer ")),
+        Dialect::Ollama => ("/api/tags", http::BEARER),
     };
     let url = format!("{}{path}", config.base_url);
     let mut request = http.get(&url).headers(http::authorized(config, auth)).timeout(PATIENCE);
