@@ -21,6 +21,7 @@ pub use keys::{ENTRY_KEYS, KeyDoc};
 pub use presets::{Dialect, PRESETS, Preset};
 pub use switch::Switch;
 
+use crate::address::Address;
 use crate::catalogue::Capabilities;
 use crate::http::Proxy;
 use crate::probe::Profile;
@@ -53,8 +54,7 @@ pub struct ModelConfig {
     pub model: String,
     pub display_name: Option<String>,
     pub description: Option<String>,
-    /// Without a slash at the end.
-    pub base_url: String,
+    pub base_url: Address,
     pub api_key: Option<SecretString>,
     /// They may carry credentials.
     pub headers: Vec<(String, SecretString)>,

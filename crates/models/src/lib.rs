@@ -3,6 +3,7 @@
 //! Invariant: a provider's JSON is named here and nowhere else; a dialect asks once and [`Resilient`] alone asks again;
 //! nothing reads the environment or a file that it was not given.
 
+pub mod address;
 mod anthropic;
 mod body;
 mod calls;
@@ -39,6 +40,7 @@ pub mod tokens;
 mod tool_args;
 mod wire;
 
+pub use address::Address;
 pub use catalogue::{Capabilities, Catalogue, Facts, Known, Origin};
 pub use config::{
     Dialect, ENTRY_KEYS, KeyDoc, KeySource, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset,

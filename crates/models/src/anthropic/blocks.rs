@@ -11,11 +11,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::caching;
-use crate::calls::{self, Arguments, Call};
+use crate::calls::{self, Arguments, Call, Spelling};
 use crate::encoded::{write_joined, write_json};
 use crate::files;
 use crate::grouped::{Part, Speaker};
 use crate::responses::is_answer;
+
+const SPELLING: Spelling = Spelling::ANTHROPIC;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +95,7 @@ fn encode_plain(message: &Message, text: &str) -> Option<Part<Role>> {
         }
         Body::Tool(result) => {
             out.extend_from_slice(b"{\"type\":\"tool_result\",\"tool_use_id\":");
-            write_json(&mut out, result.tool_call_id.as_str());
+            write_json(&mut out, &SPELLING.id(result.tool_call_id.as_str()));
             if !text.is_empty() {
                 out.extend_from_slice(b",\"content\":");
                 write_json(&mut out, text);
@@ -148,7 +150,7 @@ fn image(source: ImageSource<'_>) -> Value {
 }
 
 fn tool_result(content: &Content, result: &ToolResult) -> Value {
-    let mut block = json!({"type": "tool_result", "tool_use_id": result.tool_call_id.as_str()});
+    let mut block = json!({"type": "tool_result", "tool_use_id": SPELLING.id(result.tool_call_id.as_str())});
     if let Some(map) = block.as_object_mut() {
         map.insert("content".to_owned(), user_blocks(content).into());
         if result.status == ToolStatus::Error {
@@ -173,7 +175,7 @@ fn assistant_blocks(content: &Content, ai: &Ai) -> Vec<Value> {
             // The call itself may have been repaired since; the block only says where it stood.
             Some("tool_use") => {
                 let id = map.get("id").and_then(Value::as_str);
-                if let Some(position) = calls.iter().position(|call| id.is_some_and(|id| call.id() == id)) {
+                if let Some(position) = calls.iter().position(|call| id.is_some() && call.given_id() == id) {
                     out.extend(ToolUse::block(&calls.remove(position)));
                 }
             }
@@ -206,7 +208,7 @@ struct ToolUse<'a> {
 
 impl<'a> ToolUse<'a> {
     fn of(call: &Call<'a>) -> Self {
-        Self { r#type: "tool_use", id: call.id(), name: call.name(), input: call.object() }
+        Self { r#type: "tool_use", id: call.id(SPELLING), name: call.name(SPELLING), input: call.object() }
     }
 
     fn block(call: &Call<'a>) -> Option<Value> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{StructuredOutput, Switch};
+use crate::address;
 use crate::catalogue::Facts;
 
 /// [`ENTRY_KEYS`](super::ENTRY_KEYS) documents every key.
@@ -94,7 +95,7 @@ impl fmt::Debug for ModelEntry {
             .field("use", &self.provider)
             .field("model", &self.model)
             .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
-            .field("base_url", &self.base_url)
+            .field("base_url", &self.base_url.as_deref().map(address::shown))
             .finish_non_exhaustive()
     }
 }

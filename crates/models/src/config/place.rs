@@ -3,13 +3,14 @@
 //! Invariant: an address that is accepted can be asked: it has a scheme, a host, and no path of the API itself.
 
 use super::{Dialect, ModelConfigError, Preset};
+use crate::address::{self, Address};
 
 /// The address without a slash at the end, and the dialect that its path speaks of.
 pub(super) fn base_url(
     given: Option<&str>,
     preset: &Preset,
     name: &str,
-) -> Result<(String, Dialect), ModelConfigError> {
+) -> Result<(Address, Dialect), ModelConfigError> {
     let invalid = |message| ModelConfigError::Invalid { name: name.to_owned(), message };
     let url = given.map(str::trim).filter(|url| !url.is_empty()).or(preset.base_url);
     let Some(url) = url else {
@@ -18,10 +19,13 @@ pub(super) fn base_url(
             preset.name
         )));
     };
-    let parsed = reqwest::Url::parse(url).map_err(|error| invalid(format!("`base_url: {url}`: {error}")))?;
+    let quoted = format!("`base_url: {}`", address::shown(url));
+    let parsed = reqwest::Url::parse(url).map_err(|error| invalid(format!("{quoted}: {error}")))?;
     if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(invalid(format!("`base_url: {url}` must start with http:// or https://")));
+        return Err(invalid(format!("{quoted} must start with http:// or https://")));
     }
+    // A part of a page is nothing that a server gets to see.
+    let (url, query) = address::halves(url.split('#').next().unwrap_or_default());
     // People paste what their provider's page shows, which may be the whole endpoint.
     let url = url.trim_end_matches('/');
     let dialect = preset.dialect_at(url);
@@ -32,7 +36,9 @@ pub(super) fn base_url(
         Dialect::Ollama => &["/api/chat", "/api"],
     };
     let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
-    Ok((url.trim_end_matches('/').to_owned(), dialect))
+    let url = url.trim_end_matches('/');
+    let mark = if query.is_empty() { "" } else { "?" };
+    Ok((format!("{url}{mark}{query}").into(), dialect))
 }
 
 /// OpenAI's newer models refuse tools together with reasoning in chat completions. Its imitators may know nothing else.

@@ -11,10 +11,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{MADE_UP_ID, PART, SIGNATURE};
-use crate::calls::{self, Arguments, Call};
+use crate::calls::{self, Arguments, Call, Spelling};
 use crate::encoded::write_json;
 use crate::grouped::{Part, Speaker};
 
+const SPELLING: Spelling = Spelling::GEMINI;
 /// The API's word for a call that it did not sign itself: another model's, or one that was written by hand.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
@@ -132,7 +133,7 @@ struct ResponsePart<'a> {
 
 #[derive(Serialize)]
 struct Response<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     response: Outcome<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
@@ -262,7 +263,8 @@ fn response_parts(
     };
     let (inside, beside) = if dress.signs_calls { (images, Vec::new()) } else { (Vec::new(), images) };
     let id = shown_id(Some(result.tool_call_id.as_str()));
-    let response = Response { name: name.unwrap_or("unknown"), response, id, parts: &inside };
+    let name = SPELLING.name(name.unwrap_or_default());
+    let response = Response { name, response, id, parts: &inside };
     parts.push(&ResponsePart { function_response: response });
     beside.iter().for_each(|image| parts.push(image));
 }
@@ -330,7 +332,7 @@ fn signed(mut part: Value, signature: Option<&Value>) -> Value {
 fn calls<'a>(ai: &'a Ai) -> Vec<(Option<&'a str>, CallPart<'a>)> {
     let part = |call: Call<'a>| {
         let id = call.given_id();
-        let function_call = FunctionCall { name: call.name(), args: call.object(), id: shown_id(id) };
+        let function_call = FunctionCall { name: call.name(SPELLING), args: call.object(), id: shown_id(id) };
         (id, CallPart { function_call, signature: call.extra.and_then(|extra| extra.get(SIGNATURE)) })
     };
     calls::of(ai).map(part).collect()

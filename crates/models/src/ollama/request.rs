@@ -12,13 +12,15 @@ use serde_json::{Map, Value, json};
 
 use super::DEFAULT_CONTEXT;
 use crate::body::{Encoder, write_list};
-use crate::calls::{self, Arguments, encode_function};
+use crate::calls::{self, Arguments, Spelling, encode_function};
 use crate::config::ModelConfig;
 use crate::encoded::write_json;
 use crate::merge;
 use crate::openai::decimal;
 use crate::thinking::{self, Thinking};
 
+/// The server takes anything; the templates of its models do not.
+const SPELLING: Spelling = Spelling::IMITATED;
 /// Parameters that the server wants inside `options`.
 const OPTIONS: [&str; 13] = [
     "num_ctx",
@@ -177,9 +179,9 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_name: Option<&'a str>,
+    tool_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
+    tool_call_id: Option<Cow<'a, str>>,
 }
 
 impl Wire<'_> {
@@ -203,8 +205,8 @@ fn encode(settings: &Settings, message: &Message) -> Bytes {
         Body::Ai(ai) => assistant(settings, message, ai),
         Body::AiChunk(chunk) => assistant(settings, message, &chunk.ai),
         Body::Tool(result) => Wire {
-            tool_name: message.name.as_deref(),
-            tool_call_id: Some(result.tool_call_id.as_str()),
+            tool_name: message.name.as_deref().map(|name| SPELLING.name(name)),
+            tool_call_id: Some(SPELLING.id(result.tool_call_id.as_str())),
             ..said("tool", &message.content)
         }
         .bytes(),
@@ -276,9 +278,9 @@ struct Function<'a> {
 
 fn tool_calls(ai: &Ai) -> Vec<WireCall<'_>> {
     let calls = calls::of(ai).enumerate().map(|(index, call)| WireCall {
-        id: call.id(),
+        id: call.id(SPELLING),
         r#type: "function",
-        function: Function { index, name: call.name(), arguments: call.object() },
+        function: Function { index, name: call.name(SPELLING), arguments: call.object() },
     });
     calls.collect()
 }

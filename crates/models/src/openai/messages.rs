@@ -9,7 +9,7 @@ use hart_types::{Ai, Block, BlockView, Body, Content, ImageSource, Message};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::calls::{self, ArgumentsText, Call};
+use crate::calls::{self, ArgumentsText, Call, Spelling};
 use crate::encoded::{Size, write_json};
 use crate::files;
 
@@ -19,6 +19,7 @@ pub(super) struct Dress {
     /// Whose signatures may go back.
     pub(super) provider: &'static str,
     pub(super) send_reasoning: bool,
+    pub(super) spelling: Spelling,
 }
 
 /// One message of ours in the provider's words.
@@ -41,7 +42,7 @@ impl Size for Encoded {
 struct Wire<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
+    tool_call_id: Option<Cow<'a, str>>,
     content: Option<WireContent<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
@@ -111,7 +112,7 @@ pub(super) fn encode(dress: &Dress, message: &Message) -> Encoded {
         Body::AiChunk(chunk) => plain(assistant(dress, message, &chunk.ai).bytes()),
         Body::Tool(result) => {
             let mut wire = Wire::new("tool", WireContent::Text(joined(&message.content)));
-            wire.tool_call_id = Some(result.tool_call_id.as_str());
+            wire.tool_call_id = Some(dress.spelling.id(result.tool_call_id.as_str()));
             let images = match &message.content {
                 Content::Text(_) => Vec::new(),
                 Content::Blocks(blocks) => blocks.iter().filter_map(|b| attachment(dress, b)).collect(),
@@ -119,7 +120,10 @@ pub(super) fn encode(dress: &Dress, message: &Message) -> Encoded {
             let images = if images.is_empty() {
                 Bytes::new()
             } else {
-                let label = format!("Attachments of the result of {}:", result.tool_call_id);
+                let label = format!(
+                    "Attachments of the result of {}:",
+                    dress.spelling.id(result.tool_call_id.as_str())
+                );
                 let parts = std::iter::once(json!({"type": "text", "text": label})).chain(images).collect();
                 Wire::new("user", WireContent::Parts(parts)).bytes()
             };
@@ -155,20 +159,20 @@ fn assistant<'a>(dress: &Dress, message: &'a Message, ai: &'a Ai) -> Wire<'a> {
             Block::Bare(_) => None,
         });
     }
-    wire.tool_calls = tool_calls(ai, own);
+    wire.tool_calls = tool_calls(ai, own, dress.spelling);
     if !wire.tool_calls.is_empty() && is_silent {
         wire.content = None;
     }
     wire
 }
 
-fn tool_calls<'a>(ai: &'a Ai, own: bool) -> Vec<WireCall<'a>> {
+fn tool_calls<'a>(ai: &'a Ai, own: bool, spelling: Spelling) -> Vec<WireCall<'a>> {
     let call = |call: Call<'a>| WireCall {
-        id: call.id(),
+        id: call.id(spelling),
         kind: "function",
         // Gemini signs its calls and wants the signature back.
         extra_content: call.extra.filter(|_| own).and_then(|extra| extra.get("extra_content")),
-        function: Function { name: call.name(), arguments: call.text() },
+        function: Function { name: call.name(spelling), arguments: call.text() },
     };
     calls::of(ai).map(call).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::messages::{Dress, Encoded, encode, encode_system};
 use crate::body::{Encoder, leading, write_list};
-use crate::calls::encode_function;
+use crate::calls::{Spelling, encode_function};
 use crate::config::{MaxTokensKey, ModelConfig};
 use crate::continued::append_items;
 use crate::merge;
@@ -44,7 +44,11 @@ impl From<&ModelConfig> for Settings {
             // Mistral counts without being asked, and refuses to be asked.
             include_usage: config.provider != "mistral",
             no_reasoning_with_tools: config.provider == "openai" && is_newer_gpt(&config.model),
-            dress: Dress { provider: config.provider, send_reasoning: config.send_reasoning },
+            dress: Dress {
+                provider: config.provider,
+                send_reasoning: config.send_reasoning,
+                spelling: Spelling::of_provider(config.provider),
+            },
             strict_schemas: !config.capabilities.strict_schemas.no(),
             structured: config.structured_output.unwrap_or_else(|| by_provider(config.provider)),
             thinking: Thinking::new(config),

@@ -11,9 +11,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::files::Input;
-use crate::calls::{self, ArgumentsText, Call};
+use crate::calls::{self, ArgumentsText, Call, Spelling};
 use crate::encoded::{write_joined, write_json};
 use crate::tool_args::{parse_tool_arguments, read_tool_arguments};
+
+const SPELLING: Spelling = Spelling::RESPONSES;
 
 /// What a message of this API says of itself, as LangChain has it.
 pub(super) const OBJECT: &str = "response";
@@ -156,7 +158,7 @@ enum Item<'a> {
 
 impl<'a> Item<'a> {
     fn of(call: &Call<'a>) -> Self {
-        Self::FunctionCall { call_id: call.id(), name: call.name(), arguments: call.text() }
+        Self::FunctionCall { call_id: call.id(SPELLING), name: call.name(SPELLING), arguments: call.text() }
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -182,7 +184,7 @@ pub(super) fn spoken(role: &'static str, content: Input<'_>) -> Bytes {
 /// What a tool gave back.
 pub(super) fn output(id: &str, output: Input<'_>) -> Bytes {
     let size = output.text_len();
-    Item::FunctionCallOutput { call_id: id.into(), output }.bytes(size)
+    Item::FunctionCallOutput { call_id: SPELLING.id(id), output }.bytes(size)
 }
 
 /// The items of an answer, between commas. `own`: it came from where it goes; `stored`: that provider keeps copies.
@@ -225,7 +227,9 @@ fn own_item(block: Block, calls: &mut Vec<Call<'_>>, items: &mut Vec<Value>, sto
         // The call itself may have been repaired since; the block says where it stood, and how it was written.
         Some("function_call") => {
             let id = map.get("call_id").and_then(Value::as_str);
-            let Some(at) = calls.iter().position(|call| id.is_some_and(|id| call.id() == id)) else { return };
+            let Some(at) = calls.iter().position(|call| id.is_some() && call.given_id() == id) else {
+                return;
+            };
             let call = calls.remove(at);
             let unchanged = map.get("arguments").and_then(Value::as_str).is_some_and(|written| {
                 call.args.is_some_and(|args| parse_tool_arguments(written).is_ok_and(|read| read == *args))
@@ -234,7 +238,9 @@ fn own_item(block: Block, calls: &mut Vec<Call<'_>>, items: &mut Vec<Value>, sto
                 let written = call.args.map(serde_json::to_string).and_then(Result::ok);
                 map.insert("arguments".to_owned(), written.unwrap_or_else(|| "{}".to_owned()).into());
             }
-            map.insert("name".to_owned(), call.name().into());
+            // A server may give ids that OpenAI would not take; the result has it spelled the same way.
+            map.insert("call_id".to_owned(), call.id(SPELLING).into());
+            map.insert("name".to_owned(), call.name(SPELLING).into());
             items.push(Value::Object(map));
         }
         Some("reasoning") => {
