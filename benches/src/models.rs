@@ -31,8 +31,6 @@ pub struct Spoken {
     pub before_token: &'static str,
 }
 
-type Writer = Box<dyn Fn(&ChatRequest) -> Vec<u8>>;
-
 pub const SPOKEN: &[Spoken] = &[
     Spoken {
         name: "OpenAI chat",
@@ -50,6 +48,30 @@ pub const SPOKEN: &[Spoken] = &[
         body: r#"{"model":"bench","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"go"}]}"#,
         before_token: "\"text\":\"",
     },
+    Spoken {
+        name: "Responses",
+        provider: "openai-compatible",
+        base: "/v1",
+        path: "/v1/responses",
+        body: r#"{"model":"bench","stream":true,"input":[{"type":"message","role":"user","content":"go"}]}"#,
+        before_token: "\"delta\":\"",
+    },
+    Spoken {
+        name: "Gemini",
+        provider: "gemini",
+        base: "",
+        path: "/v1beta/models/bench:streamGenerateContent?alt=sse",
+        body: r#"{"contents":[{"role":"user","parts":[{"text":"go"}]}]}"#,
+        before_token: "\"text\":\"",
+    },
+    Spoken {
+        name: "Ollama",
+        provider: "ollama",
+        base: "",
+        path: "/api/chat",
+        body: r#"{"model":"bench","stream":true,"messages":[{"role":"user","content":"go"}]}"#,
+        before_token: "\"content\":\"",
+    },
 ];
 
 impl Spoken {
@@ -60,6 +82,7 @@ impl Spoken {
             model: "bench".into(),
             base_url: Some(format!("{root}{}", self.base)),
             api_key: Some("none".into()),
+            use_responses_api: self.path.ends_with("/responses").then_some(true),
             ..ModelEntry::default()
         };
         Ok(ModelConfig::resolve(entry, &|_| None)?)
@@ -70,7 +93,7 @@ impl Spoken {
     }
 
     /// Writes the body of a request, with all that it keeps from one to the next.
-    pub fn writer(&self, http: &reqwest::Client) -> anyhow::Result<Writer> {
+    pub fn writer(&self, http: &reqwest::Client) -> anyhow::Result<impl Fn(&ChatRequest) -> Vec<u8> + use<>> {
         Ok(hart_models::request_writer(&self.config("http://127.0.0.1:9")?, http))
     }
 }

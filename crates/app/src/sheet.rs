@@ -92,11 +92,9 @@ impl Writer<'_> {
         self.row("name", model.name.as_str(), reason.to_string());
         self.entry("use", model.provider, &reason.to_string());
         self.entry("model", model.model.as_str(), &reason.to_string());
-        self.row(
-            "dialect",
-            format!("{:?}", model.dialect).to_lowercase(),
-            format!("provider {}", model.provider),
-        );
+        let chosen =
+            self.place("use_responses_api").unwrap_or_else(|| format!("provider {}", model.provider));
+        self.row("dialect", format!("{:?}", model.dialect).to_lowercase(), chosen);
         let is_default = preset.and_then(|preset| preset.base_url) == Some(model.base_url.as_str());
         let otherwise = if is_default { format!("provider {}", model.provider) } else { reason.to_string() };
         self.entry("base_url", model.base_url.to_string(), &otherwise);

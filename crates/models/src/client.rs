@@ -52,8 +52,16 @@ impl<P: Protocol> Client<P> {
             encoder: Mutex::default(),
         }
     }
+}
 
-    pub(crate) fn body(&self, request: &ChatRequest) -> Vec<u8> {
+/// A client of any dialect.
+pub(crate) trait Asking: ChatModel {
+    /// The request as it is sent.
+    fn body(&self, request: &ChatRequest) -> Vec<u8>;
+}
+
+impl<P: Protocol> Asking for Client<P> {
+    fn body(&self, request: &ChatRequest) -> Vec<u8> {
         // Another caller's panic cannot leave half an entry behind.
         let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
         self.protocol.body(&mut encoder, request)

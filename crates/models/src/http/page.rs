@@ -18,7 +18,7 @@ pub(super) fn told(body: &[u8]) -> String {
         Some(title) => format!(" (title “{title}”)"),
         None => String::new(),
     };
-    format!("it answered with an HTML page{title}; is `base_url` right?")
+    format!("it answered with an HTML page{title}, no model: check `base_url`")
 }
 
 fn title(page: &str) -> Option<String> {
