@@ -152,14 +152,14 @@ impl App {
     }
 
     /// All models there are to choose from, the default first.
-    pub async fn models(&self) -> Vec<ModelListing> {
+    pub async fn models(&self) -> Result<Vec<ModelListing>, ChooseError> {
         choice::list(self).await
     }
 
     /// Everything that is in force for the named model, or for the default one.
     pub async fn model_sheet(&self, name: Option<&str>) -> Result<ModelSheet, ChooseError> {
         let (config, reason) = choice::connected(self, name).await?;
-        Ok(sheet::of(&self.config, &self.profiles, &config, &reason))
+        Ok(sheet::of(&self.config, &self.env, &self.profiles, &config, &reason))
     }
 
     /// Finds out what the named model's endpoint does and keeps it for later runs. `progress` hears each result.

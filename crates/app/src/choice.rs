@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_kernel::ChatModel;
+use hart_models::discover::EnvError;
 use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
 
 use crate::demo::{self, DemoModel};
@@ -60,6 +61,8 @@ pub enum ChooseError {
     Cassette(#[from] CassetteError),
     #[error(transparent)]
     Http(#[from] HttpError),
+    #[error(transparent)]
+    Env(#[from] EnvError),
 }
 
 impl ModelChoice {
@@ -135,7 +138,7 @@ async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reas
     if name == Some(demo::NAME) {
         return Ok(None);
     }
-    let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await;
+    let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await?;
     match (candidates.found, name) {
         (Some((config, reason)), _) => {
             let config = app.profiles.apply(config);
@@ -151,8 +154,8 @@ async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reas
     }
 }
 
-pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
-    let all = Candidates::until(app, |_| false).await.passed;
+pub(crate) async fn list(app: &App) -> Result<Vec<ModelListing>, ChooseError> {
+    let all = Candidates::until(app, |_| false).await?.passed;
     let listing = |(config, reason): (ModelConfig, Reason)| ModelListing {
         name: config.name,
         provider: config.provider.to_owned(),
@@ -181,12 +184,12 @@ pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
     if let Some(first) = listings.first_mut() {
         first.is_default = true;
     }
-    listings
+    Ok(listings)
 }
 
 /// The model that a plain `hart run` would use, as configured; `None` for the demo.
-pub(crate) async fn default_config(app: &App) -> Option<(ModelConfig, Reason)> {
-    Candidates::until(app, |_| true).await.found
+pub(crate) async fn default_config(app: &App) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
+    Ok(Candidates::until(app, |_| true).await?.found)
 }
 
 /// The models there are, best first, as far as they had to be looked for.
@@ -196,22 +199,24 @@ struct Candidates {
 }
 
 impl Candidates {
-    /// Looks until one is wanted. Asking the loopback takes time, so it comes last.
-    async fn until(app: &App, wanted: impl Fn(&ModelConfig) -> bool) -> Self {
+    /// Looks until one is wanted. Asking the loopback takes time, so it comes last. A variable that cannot be used is
+    /// an error only for whoever comes to it: another model in its place would be a surprise.
+    async fn until(app: &App, wanted: impl Fn(&ModelConfig) -> bool) -> Result<Self, EnvError> {
         let mut passed = Vec::new();
-        for candidate in configured(app).into_iter().chain(with_key(app)) {
+        for candidate in configured(app).into_iter().map(Ok).chain(with_key(app)) {
+            let candidate = candidate?;
             if wanted(&candidate.0) {
-                return Self { found: Some(candidate), passed };
+                return Ok(Self { found: Some(candidate), passed });
             }
             passed.push(candidate);
         }
         for candidate in on_loopback(app).await {
             if wanted(&candidate.0) {
-                return Self { found: Some(candidate), passed };
+                return Ok(Self { found: Some(candidate), passed });
             }
             passed.push(candidate);
         }
-        Self { found: None, passed }
+        Ok(Self { found: None, passed })
     }
 }
 
@@ -220,14 +225,14 @@ fn configured(app: &App) -> Vec<(ModelConfig, Reason)> {
     app.config.models.iter().map(|model| (model.clone(), Reason::Config(source.clone()))).collect()
 }
 
-fn with_key(app: &App) -> Vec<(ModelConfig, Reason)> {
+fn with_key(app: &App) -> Vec<Result<(ModelConfig, Reason), EnvError>> {
     let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
     let candidate = |mut config: ModelConfig| {
         config.max_retries = retries(app);
         let variable = Preset::find(config.provider).and_then(|preset| preset.key_env.first());
         (config, Reason::Key(variable.unwrap_or(&"a key")))
     };
-    found.into_iter().map(candidate).collect()
+    found.into_iter().map(|found| found.map(candidate)).collect()
 }
 
 async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
@@ -236,7 +241,7 @@ async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
     }
     let candidate = |mut config: ModelConfig| {
         config.max_retries = retries(app);
-        let reason = Reason::Local { server: config.provider, address: config.base_url.clone() };
+        let reason = Reason::Local { server: config.provider, address: config.base_url.to_string() };
         (config, reason)
     };
     discover::probe_local(&app.http).await.into_iter().map(candidate).collect()

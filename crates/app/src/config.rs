@@ -32,7 +32,6 @@ pub use catalogue::{Key, Kind, catalogue};
 pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use problem::{ConfigError, Place, Problem, Warning};
-pub(crate) use secret::mask_url as shown_url;
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 

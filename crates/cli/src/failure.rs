@@ -123,6 +123,9 @@ impl From<ChooseError> for Failure {
     fn from(error: ChooseError) -> Self {
         let help = match &error {
             ChooseError::NotConnected => Some("`hart doctor` says how to connect one"),
+            ChooseError::Env(_) => {
+                Some("correct the variable or unset it, or name another model with --model")
+            }
             _ => None,
         };
         let failure = Self::new(Exit::Usage, error.into());

@@ -5,11 +5,13 @@
 mod content;
 mod id;
 mod message;
+mod stop_reason;
 mod tool_call;
 mod usage;
 
 pub use content::{Block, BlockView, Content, FileSource, ImageSource};
 pub use id::{CheckpointId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
+pub use stop_reason::StopReason;
 pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};
 pub use usage::{InputTokenDetails, OutputTokenDetails, UsageMetadata};

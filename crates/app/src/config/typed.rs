@@ -211,6 +211,6 @@ fn note_key(item: &mut Node, model: &ModelConfig, env: &Env) {
     });
     let (Some(var), Data::Map(entries)) = (var, &mut item.data) else { return };
     let mark = Mark { pos: None, var: Some((*var).to_owned()) };
-    let value = Node { data: Data::Scalar(Value::from(super::secret::MASK)), mark: mark.clone() };
+    let value = Node { data: Data::Scalar(Value::from(hart_models::address::MASK)), mark: mark.clone() };
     entries.push(Entry { key: "api_key".to_owned(), key_mark: mark, value });
 }

@@ -107,7 +107,7 @@ impl Chat<'_> {
                 ))?;
             }
             Ok(Slash::Model(None)) => {
-                models::print(&self.session.block_on(self.session.app.models())?, terminal)?
+                models::print(&self.session.block_on(self.session.app.models())??, terminal)?
             }
             Ok(Slash::Model(Some(name))) => {
                 match self.session.block_on(self.session.choose_model(Some(&name)))? {
