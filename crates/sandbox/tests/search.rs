@@ -127,6 +127,27 @@ async fn lines_are_found_with_their_number() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_line_is_found_in_files_of_both_kinds() {
+    let place = Place::new().await;
+    for (text, pattern, lines) in [
+        ("line\n", "^line$", 1),
+        ("line", "line$", 1),
+        ("a\nline\nb", "^line$", 1),
+        ("a\r\nline\r\nb\r\n", "^line$", 1),
+        ("a\r\nline\r\nb\r\n", "^.$", 2),
+        ("a\n\nb\n", "^$", 1),
+        ("a\r\n\r\nb\r\n", "^$", 1),
+        ("price $5\r\n", r"\$5", 1),
+    ] {
+        place.sandbox.write(&path("dir/f"), text.as_bytes(), WriteMode::Overwrite).await.unwrap();
+        for base in ["dir", "dir/f"] {
+            let found = place.sandbox.grep(GrepQuery::new(path(base), pattern)).await.unwrap();
+            assert_eq!(found.matches.len(), lines, "{text:?} {pattern} in {base}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_literal_is_not_a_regex() {
     let place = project().await;
     let mut query = GrepQuery::new(path("."), "(world)");
@@ -188,7 +209,10 @@ async fn lines_come_with_what_is_around_them() {
     };
     assert_eq!(around("line 5$", 2, 1, 100).await.0, ["3,4 [5] 6"]);
     // No line twice: what lies between two matches comes after the first.
-    assert_eq!(around("line (5|7|8|12)$", 2, 1, 100).await.0, ["3,4 [5] 6", " [7] ", " [8] 9", "10,11 [12] 13"]);
+    assert_eq!(
+        around("line (5|7|8|12)$", 2, 1, 100).await.0,
+        ["3,4 [5] 6", " [7] ", " [8] 9", "10,11 [12] 13"]
+    );
     assert_eq!(around("line (1|30)$", 3, 3, 100).await.0, [" [1] 2,3,4", "27,28,29 [30] "]);
     // The last that fits has its context too, and it is known that there are more.
     assert_eq!(around("line (5|20)$", 1, 1, 1).await, (vec!["4 [5] 6".to_owned()], true));
@@ -217,11 +241,11 @@ async fn files_can_be_named_or_counted_instead() {
 #[tokio::test]
 async fn a_file_that_is_named_is_searched_however_large() {
     let place = Place::new().await;
-    let text = format!("{}\nneedle\n{}", "x".repeat(3 << 20), "line\n".repeat(500_000));
+    let text = format!("{}\nneedle\n{}", "x".repeat(3 << 20), "line\n".repeat(50_000));
     place.sandbox.write(&path("large.log"), text.as_bytes(), WriteMode::Overwrite).await.unwrap();
     assert_eq!(place.lines(GrepQuery::new(path("large.log"), "needle")).await, ["large.log:2: needle"]);
     let count = GrepQuery { output: GrepOutput::Counts, ..GrepQuery::new(path("large.log"), "^line$") };
-    assert_eq!(place.sandbox.grep(count).await.unwrap().files[0].lines, Some(500_000));
+    assert_eq!(place.sandbox.grep(count).await.unwrap().files[0].lines, Some(50_000));
     let among_others = place.sandbox.grep(GrepQuery::new(path("."), "needle")).await.unwrap();
     assert_eq!((among_others.matches.len(), among_others.skipped_large), (0, 1));
     place.sandbox.write(&path("binary"), b"needle\0", WriteMode::Overwrite).await.unwrap();

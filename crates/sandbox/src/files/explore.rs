@@ -80,7 +80,8 @@ impl Seen<'_> {
 /// Path order, name by name: a directory comes directly before its content.
 pub(crate) fn path_order(a: &[u8], b: &[u8]) -> Order {
     let differs = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
-    let rank = |path: &[u8]| path.get(differs).map(|byte| if *byte == b'/' { 0 } else { u16::from(*byte) + 1 });
+    let rank =
+        |path: &[u8]| path.get(differs).map(|byte| if *byte == b'/' { 0 } else { u16::from(*byte) + 1 });
     rank(a).cmp(&rank(b))
 }
 

@@ -21,7 +21,8 @@ pub(super) const GONE: [Errno; 3] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
 pub(crate) fn is_noise(name: &[u8]) -> bool {
     match name {
         b".git" | b".svn" | b".hg" | b".bzr" => true,
-        b"node_modules" | b"bower_components" | b".npm" | b".next" | b".nuxt" | b".turbo" | b".parcel-cache" => true,
+        b"node_modules" | b"bower_components" | b".npm" | b".next" | b".nuxt" | b".turbo"
+        | b".parcel-cache" => true,
         b"__pycache__" | b".venv" | b"venv" | b".tox" | b".nox" | b".eggs" | b"site-packages" => true,
         b".mypy_cache" | b".pytest_cache" | b".ruff_cache" | b".ipynb_checkpoints" => true,
         b"target" | b".gradle" | b".idea" | b".vscode" | b".cache" | b".terraform" => true,

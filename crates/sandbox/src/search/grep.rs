@@ -85,6 +85,7 @@ impl Grep {
         let windows = !query.literal && query.pattern.contains('$');
         let mut builder = RegexMatcherBuilder::new();
         builder
+            .multi_line(true)
             .case_insensitive(!query.case_sensitive)
             .fixed_strings(query.literal)
             .size_limit(10 << 20)
@@ -96,7 +97,8 @@ impl Grep {
             builder.line_terminator(Some(b'\n'));
             LineTerminator::byte(b'\n')
         };
-        let context = |lines: usize| if query.output == GrepOutput::Lines { lines.min(MAX_CONTEXT) } else { 0 };
+        let context =
+            |lines: usize| if query.output == GrepOutput::Lines { lines.min(MAX_CONTEXT) } else { 0 };
         Ok(Self {
             matcher: builder.build(&query.pattern).map_err(|error| bad(error.to_string()))?,
             filter: query.glob.as_deref().map(|glob| Pattern::new(glob, &query.base)).transpose()?,

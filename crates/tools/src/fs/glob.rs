@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{GlobQuery, GlobResult, SandboxError, VPath};
+use hart_sandbox::{GlobQuery, GlobResult, SandboxError, VPath, WORKSPACE};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,11 +21,12 @@ pub(crate) struct GlobArgs {
     #[schemars(!default)]
     #[expect(dead_code, reason = "read by clients, from the call")]
     description: Purpose,
-    /// The pattern, matched against paths below `path`: `*.csv` for this directory, `**/*.py` for all below it,
-    /// `src/**/test_*.py`, `*.{png,jpg}`.
+    /// A name at any depth below `path`, such as `*.csv` or `*.{png,jpg}`; with a `/` in it a path below `path`, such as
+    /// `src/**/test_*.py`, or `./*.csv` for this directory alone.
     pattern: String,
     /// The absolute path of the directory to search in.
-    path: String,
+    #[schemars(required)]
+    path: Option<String>,
     /// Whether directories are results too.
     #[serde(default)]
     include_dirs: Flag,
@@ -41,8 +42,8 @@ impl TypedTool for Glob {
 Find files whose path matches a pattern, below a directory.
 
 Use it when you know something about the name; to search what is in the files use grep. `*` stays within \
-one directory, `**` crosses directories. Folders of machine-made files (.git, node_modules, __pycache__ and \
-the like) are not searched.";
+one name, `**` crosses directories. Hidden files are found like others; folders of machine-made files (.git, \
+node_modules, __pycache__ and the like) only if the pattern or the path names them.";
     type Args = GlobArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: GlobArgs) -> Result<ToolOutput, ToolError> {
@@ -50,7 +51,7 @@ the like) are not searched.";
             return Err(failed("the pattern is empty; use `**/*` for every file"));
         }
         let sandbox = self.0.acquire(cx).await?;
-        let base = sandbox.path(&args.path).map_err(explain)?;
+        let base = sandbox.path(args.path.as_deref().unwrap_or(WORKSPACE)).map_err(explain)?;
         let mut query = GlobQuery::new(base.clone(), args.pattern);
         query.include_dirs = args.include_dirs.0;
         query.max_results = args.max_results.get();
