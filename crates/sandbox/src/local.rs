@@ -19,7 +19,6 @@ use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
 use crate::files::{self, Place, Roots};
-use crate::mask::HostMask;
 use crate::path::{PathError, VPath, WORKSPACE};
 use crate::provider::Shared;
 use crate::run;
@@ -32,13 +31,11 @@ pub(crate) struct LocalSandbox {
     roots: Arc<Roots>,
     shared: Arc<Shared>,
     locks: PathLocks,
-    mask: HostMask,
 }
 
 impl LocalSandbox {
     pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
-        let mask = HostMask::new(&roots);
-        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default(), mask }
+        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default() }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -115,8 +112,7 @@ impl Sandbox for LocalSandbox {
         let cwd = self.check_cwd(&exec).await?;
         let (shared, roots) = (Arc::clone(&self.shared), Arc::clone(&self.roots));
         let save = exec.save.clone();
-        let filter =
-            OutputFilter { mask: &self.mask, roots: &self.roots, save: save.as_deref(), inner: on_output };
+        let filter = OutputFilter { roots: &self.roots, save: save.as_deref(), inner: on_output };
         let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
         let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
             .await
@@ -124,12 +120,7 @@ impl Sandbox for LocalSandbox {
         // Without a listener the text need not be cut into whole characters at all.
         let listens = filter.save.is_some() || filter.inner.is_some();
         let sink = listens.then_some(&filter as &dyn OutputSink);
-        let output = run::supervise(launched, limits, sink, cancel, &self.shared).await;
-        output.map(|output| ExecOutput {
-            stdout: self.mask.apply(&output.stdout).into_owned(),
-            stderr: self.mask.apply(&output.stderr).into_owned(),
-            ..output
-        })
+        run::supervise(launched, limits, sink, cancel, &self.shared).await
     }
 
     async fn read(&self, path: &VPath) -> Result<Vec<u8>> {
