@@ -18,6 +18,7 @@ mod files;
 mod host;
 mod isolate;
 mod local;
+mod locks;
 mod mask;
 mod path;
 mod provider;
