@@ -93,6 +93,20 @@ async fn glob_says_when_there_is_more() {
 }
 
 #[tokio::test]
+async fn glob_says_what_may_have_been_meant() {
+    let place = project();
+    assert_eq!(
+        place.ok("glob", json!({"pattern": "dee*"})).await,
+        "No files matched under /mnt/user-data/workspace, but directories did: \
+         /mnt/user-data/workspace/src/deep/. Use ls, or include_dirs."
+    );
+    assert_eq!(
+        place.ok("glob", json!({"pattern": "/etc/*.conf"})).await,
+        "No files matched under /mnt/user-data/workspace. A leading `/` stands for that directory."
+    );
+}
+
+#[tokio::test]
 async fn glob_explains_what_it_cannot_do() {
     let place = project();
     assert_eq!(
@@ -184,10 +198,10 @@ async fn grep_names_or_counts_files() {
     );
     let none = json!({"pattern": "absent", "path": ".", "output_mode": "count"});
     assert_eq!(place.ok("grep", none).await, "No matches found under /mnt/user-data/workspace");
-    match place.call("grep", mode("lines")).await {
+    match place.call("grep", mode("all")).await {
         Err(hart_kernel::ToolError::Arguments(message)) => assert_eq!(
             message,
-            "unknown variant `lines`, expected one of `content`, `files_with_matches`, `count`"
+            "unknown variant `all`, expected one of `content`, `files_with_matches`, `count`"
         ),
         other => panic!("{other:?}"),
     }
@@ -241,6 +255,17 @@ async fn grep_explains_what_it_cannot_do() {
     let error = place.fails("grep", json!({"description": "", "pattern": "(", "path": "."})).await;
     assert!(error.starts_with("bad pattern `(`: "), "{error}");
     assert!(error.ends_with("Correct it, or set literal to true to find the text as it is"), "{error}");
+    let error = place.fails("grep", json!({"pattern": "a\\nb"})).await;
+    assert_eq!(
+        error,
+        "bad pattern `a\\nb`: it holds a line end, and matching is by line; look for one of the lines, with the \
+         lines around it"
+    );
+    let nothing = json!({"pattern": "todo", "path": ".", "glob": "*.rb"});
+    assert_eq!(
+        place.ok("grep", nothing).await,
+        "No matches found under /mnt/user-data/workspace in files that match `*.rb`"
+    );
     let error =
         place.fails("grep", json!({"description": "", "pattern": "x", "path": ".", "glob": "["})).await;
     assert!(error.starts_with("bad pattern `[`: ") && !error.contains("literal"), "{error}");

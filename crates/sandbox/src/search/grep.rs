@@ -8,7 +8,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use grep_matcher::LineTerminator;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder};
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -100,7 +100,7 @@ impl Grep {
         let context =
             |lines: usize| if query.output == GrepOutput::Lines { lines.min(MAX_CONTEXT) } else { 0 };
         Ok(Self {
-            matcher: builder.build(&query.pattern).map_err(|error| bad(error.to_string()))?,
+            matcher: builder.build(&query.pattern).map_err(|error| bad(in_words(&error)))?,
             filter: query.glob.as_deref().map(|glob| Pattern::new(glob, &query.base)).transpose()?,
             output: query.output,
             before: context(query.before),
@@ -128,6 +128,15 @@ impl Grep {
             found: Best::new(room, cutoff),
             skipped: Vec::new(),
         }
+    }
+}
+
+fn in_words(error: &grep_regex::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotAllowed(_) => {
+            "it holds a line end, and matching is by line; look for one of the lines, with the lines around it".to_owned()
+        }
+        _ => error.to_string(),
     }
 }
 

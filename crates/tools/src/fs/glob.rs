@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{GlobQuery, GlobResult, SandboxError, VPath, WORKSPACE};
+use hart_sandbox::{GlobQuery, GlobResult, Sandbox, SandboxError, VPath, WORKSPACE};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -55,14 +55,34 @@ node_modules, __pycache__ and the like) only if the pattern or the path names th
         let mut query = GlobQuery::new(base.clone(), args.pattern);
         query.include_dirs = args.include_dirs.0;
         query.max_results = args.max_results.get();
+        let asked = query.clone();
         let found = sandbox.glob(query).await.map_err(|error| match error {
             SandboxError::NotADirectory(path) => {
                 failed(format!("`{path}` is not a directory; name the directory to search in"))
             }
             other => explain(other),
         })?;
-        Ok(render(&base, &found).into())
+        let mut text = render(&base, &found);
+        if found.paths.is_empty() {
+            text.push_str(&nothing(sandbox.as_ref(), asked).await);
+        }
+        Ok(text.into())
     }
+}
+
+/// What may have been meant.
+async fn nothing(sandbox: &dyn Sandbox, asked: GlobQuery) -> String {
+    let anchored = asked.pattern.starts_with('/');
+    let directories = GlobQuery { include_dirs: true, max_results: 3, ..asked.clone() };
+    let found = match asked.include_dirs {
+        true => Vec::new(),
+        false => sandbox.glob(directories).await.map(|found| found.paths).unwrap_or_default(),
+    };
+    if !found.is_empty() {
+        let found: Vec<String> = found.iter().map(|path| format!("{path}/")).collect();
+        return format!(", but directories did: {}. Use ls, or include_dirs.", found.join(", "));
+    }
+    if anchored { ". A leading `/` stands for that directory.".to_owned() } else { String::new() }
 }
 
 fn render(base: &VPath, found: &GlobResult) -> String {

@@ -94,7 +94,9 @@ its match. Binary files, files above 1 MiB (unless path names the file itself) a
         };
         let (asked, glob) = (query.clone(), query.glob.clone());
         let found = sandbox.grep(query).await.map_err(|error| match &error {
-            SandboxError::BadPattern { pattern, .. } if !asked.literal && glob.as_ref() != Some(pattern) => {
+            SandboxError::BadPattern { pattern, reason }
+                if !asked.literal && glob.as_ref() != Some(pattern) && !reason.contains("by line") =>
+            {
                 failed(format!("{error}. Correct it, or set literal to true to find the text as it is"))
             }
             _ => explain(error),
@@ -108,7 +110,10 @@ fn render(query: &GrepQuery, found: &GrepResult) -> String {
     let count = found.matches.len().max(found.files.len());
     let what = if query.output == GrepOutput::Lines { "matches" } else { "files with matches" };
     let mut text = match (count, found.truncated) {
-        (0, _) => format!("No matches found under {base}"),
+        (0, _) => match &query.glob {
+            Some(glob) => format!("No matches found under {base} in files that match `{glob}`"),
+            None => format!("No matches found under {base}"),
+        },
         (_, false) => format!("Found {count} {what} under {base}"),
         (_, true) => format!("Found {count} {what} under {base} (showing first {count})"),
     };
