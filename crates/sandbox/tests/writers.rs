@@ -48,8 +48,9 @@ fn serial(content: &[u8], overwrites: bool) -> BTreeSet<usize> {
             before += line.len();
             continue;
         }
-        let (number, found) = text[1..].split_once(' ').unwrap_or((&text[1..], ""));
-        match &text[..1] {
+        let (kind, rest) = text.split_at(1);
+        let (number, found) = rest.split_once(' ').unwrap_or((rest, ""));
+        match kind {
             "W" => assert!(index == 0 && overwrites, "{text} at line {index}"),
             "A" => {}
             "M" => {

@@ -134,7 +134,7 @@ fn extend(root: &OpenRoot, target: &Target, path: &VPath, content: &[u8]) -> Res
 }
 
 fn stamp(found: &Stat) -> (u64, i64, i64, i64) {
-    (found.st_ino, found.st_size, found.st_mtime as i64, found.st_mtime_nsec as i64)
+    (found.st_ino, found.st_size, found.st_mtime, found.st_mtime_nsec as i64)
 }
 
 /// A new file that is not in its place yet. Dropped, it leaves nothing behind.
