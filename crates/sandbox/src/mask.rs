@@ -103,6 +103,10 @@ impl HostMask {
         }
         let floor = floor.max(at.saturating_sub(self.back));
         let before = text.get(floor..at).unwrap_or_default();
+        // Most output has no path at its end, and a flood must not pay for the question.
+        if memchr::memrchr(b'/', before).is_none() {
+            return at;
+        }
         let run = before.iter().rev().take_while(|byte| **byte == b'/' || is_of_a_name(**byte)).count();
         let run = before.get(before.len() - run..).unwrap_or_default();
         // What stands before the first `/` is no part of an absolute path.

@@ -94,7 +94,7 @@ fn tangled() -> HostMask {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
     #[test]
     fn any_pieces_give_the_same_text(
         parts in proptest::collection::vec(prop_oneof![
