@@ -18,6 +18,7 @@ mod files;
 mod host;
 mod isolate;
 mod local;
+mod locks;
 mod mask;
 mod path;
 mod provider;
@@ -32,8 +33,8 @@ pub use audit::Denied;
 pub use background::{Background, JobReport, JobState, MAX_BACKGROUND};
 pub use config::{Mount, SandboxConfig};
 pub use contract::{
-    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, LineQuery,
-    Lines, Listing, Sandbox, SandboxProvider, Stat, WriteMode,
+    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepFile, GrepMatch, GrepOutput, GrepQuery,
+    GrepResult, LineQuery, Lines, Listing, Sandbox, SandboxProvider, Stat, WriteMode,
 };
 pub use dirs::ThreadDirs;
 pub use egress::{HostRule, Network};

@@ -2,13 +2,11 @@
 //!
 //! Invariant: blocking file work runs on the blocking pool, and writes to one path happen one after another.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use hart_types::SandboxId;
-use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::{
@@ -18,8 +16,8 @@ use crate::contract::{
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
-use crate::files::{self, Place, Roots};
-use crate::mask::HostMask;
+use crate::files::{self, Change, Place, Roots};
+use crate::locks::{Held, LockKey};
 use crate::path::{PathError, VPath, WORKSPACE};
 use crate::provider::Shared;
 use crate::run;
@@ -31,14 +29,11 @@ pub(crate) struct LocalSandbox {
     id: SandboxId,
     roots: Arc<Roots>,
     shared: Arc<Shared>,
-    locks: PathLocks,
-    mask: HostMask,
 }
 
 impl LocalSandbox {
     pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
-        let mask = HostMask::new(&roots);
-        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default(), mask }
+        Self { id, roots: Arc::new(roots), shared }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -52,11 +47,27 @@ impl LocalSandbox {
             .map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
     }
 
-    async fn write_locked(&self, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
-        self.with_roots(path, move |roots, path| match mode {
-            WriteMode::Append => files::append(roots, path, &content),
-            WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
-            WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+    /// Waits until nobody else changes the file.
+    async fn hold(&self, path: &VPath, change: Change) -> Result<Held> {
+        let locks = &self.shared.locks;
+        let name = locks.lock(LockKey::Name(self.id.clone(), path.clone())).await;
+        let key = self.with_roots(path, move |roots, path| Ok(files::key(roots, path, change))).await?;
+        let file = match key {
+            Some(key) => Some(locks.lock(LockKey::File(key)).await),
+            None => None,
+        };
+        Ok(Held { _file: file, _name: name })
+    }
+
+    /// The work keeps the file to itself until it is done, even if its caller goes away meanwhile.
+    async fn write_held(&self, held: Held, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
+        self.with_roots(path, move |roots, path| {
+            let _held = held;
+            match mode {
+                WriteMode::Append => files::append(roots, path, &content),
+                WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
+                WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+            }
         })
         .await
     }
@@ -115,8 +126,7 @@ impl Sandbox for LocalSandbox {
         let cwd = self.check_cwd(&exec).await?;
         let (shared, roots) = (Arc::clone(&self.shared), Arc::clone(&self.roots));
         let save = exec.save.clone();
-        let filter =
-            OutputFilter { mask: &self.mask, roots: &self.roots, save: save.as_deref(), inner: on_output };
+        let filter = OutputFilter { roots: &self.roots, save: save.as_deref(), inner: on_output };
         let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
         let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
             .await
@@ -124,12 +134,7 @@ impl Sandbox for LocalSandbox {
         // Without a listener the text need not be cut into whole characters at all.
         let listens = filter.save.is_some() || filter.inner.is_some();
         let sink = listens.then_some(&filter as &dyn OutputSink);
-        let output = run::supervise(launched, limits, sink, cancel, &self.shared).await;
-        output.map(|output| ExecOutput {
-            stdout: self.mask.apply(&output.stdout).into_owned(),
-            stderr: self.mask.apply(&output.stderr).into_owned(),
-            ..output
-        })
+        run::supervise(launched, limits, sink, cancel, &self.shared).await
     }
 
     async fn read(&self, path: &VPath) -> Result<Vec<u8>> {
@@ -145,8 +150,8 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
-        let _held = self.locks.lock(path).await;
-        self.write_locked(path, content.to_vec(), mode).await
+        let held = self.hold(path, Change::Write).await?;
+        self.write_held(held, path, content.to_vec(), mode).await
     }
 
     async fn modify(
@@ -154,10 +159,10 @@ impl Sandbox for LocalSandbox {
         path: &VPath,
         edit: &mut (dyn for<'a> FnMut(&'a [u8]) -> Option<Vec<u8>> + Send),
     ) -> Result<bool> {
-        let _held = self.locks.lock(path).await;
+        let held = self.hold(path, Change::Edit).await?;
         let content = self.with_roots(path, files::modify_read).await?;
         match edit(&content) {
-            Some(edited) => self.write_locked(path, edited, WriteMode::Overwrite).await.map(|()| true),
+            Some(edited) => self.write_held(held, path, edited, WriteMode::Overwrite).await.map(|()| true),
             None => Ok(false),
         }
     }
@@ -181,31 +186,11 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn remove(&self, path: &VPath) -> Result<()> {
-        let _held = self.locks.lock(path).await;
-        self.with_roots(path, files::remove).await
-    }
-}
-
-type PathLock = tokio::sync::Mutex<()>;
-
-/// One lock a path, kept only while someone holds or awaits it.
-#[derive(Debug, Default)]
-struct PathLocks(Mutex<HashMap<VPath, Weak<PathLock>>>);
-
-impl PathLocks {
-    async fn lock(&self, path: &VPath) -> OwnedMutexGuard<()> {
-        let lock = {
-            let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match locks.get(path).and_then(Weak::upgrade) {
-                Some(lock) => lock,
-                None => {
-                    locks.retain(|_, lock| lock.strong_count() > 0);
-                    let lock = Arc::new(PathLock::new(()));
-                    locks.insert(path.clone(), Arc::downgrade(&lock));
-                    lock
-                }
-            }
-        };
-        lock.lock_owned().await
+        let held = self.hold(path, Change::Remove).await?;
+        self.with_roots(path, move |roots, path| {
+            let _held = held;
+            files::remove(roots, path)
+        })
+        .await
     }
 }

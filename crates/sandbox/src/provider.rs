@@ -1,6 +1,6 @@
 //! Gives each thread its sandbox on this machine.
 //!
-//! Invariant: while anyone holds a thread's sandbox, everyone who asks gets the same one, and so the same locks.
+//! Invariant: while anyone holds a thread's sandbox, everyone who asks gets the same one; all have the same locks.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use crate::dirs::{ThreadDirs, safe_name};
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
+use crate::locks::FileLocks;
 use crate::path::{HostPath, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
 use crate::tier::{Setting, TierReport};
 
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) home: PathBuf,
     pub(crate) mounted_at: Vec<String>,
     pub(crate) closing: CancellationToken,
+    pub(crate) locks: FileLocks,
     setting: OnceLock<Setting>,
 }
 
@@ -67,8 +69,14 @@ impl LocalSandboxProvider {
             );
         }
         let mounted_at = config.mounts.iter().map(|mount| mount.container_path.clone()).collect();
-        let shared =
-            Shared { config, home, mounted_at, closing: CancellationToken::new(), setting: OnceLock::new() };
+        let shared = Shared {
+            config,
+            home,
+            mounted_at,
+            closing: CancellationToken::new(),
+            locks: FileLocks::default(),
+            setting: OnceLock::new(),
+        };
         Ok(Self { shared: Arc::new(shared), skills, sandboxes: Mutex::default() })
     }
 

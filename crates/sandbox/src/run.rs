@@ -22,8 +22,9 @@ use crate::egress::{self, Network, Rules};
 use crate::error::{Result, SandboxError};
 use crate::exec::{Capture, Exec, ExecOutput, Exit, OutputSink, Stream, TextStream};
 use crate::files::{Root, Roots};
-use crate::host::{self, MaskStream, Masked};
+use crate::host::{self, HostPaths};
 use crate::isolate::{self, BarePlan, Confinement, Descriptors, LaunchError, Order, Plan, SetupFailure};
+use crate::mask::{HostMask, MaskStream};
 use crate::path::VPath;
 use crate::provider::Shared;
 use crate::tier::{Setting, Tier, fix_for};
@@ -40,7 +41,7 @@ pub(crate) struct Limits {
 
 /// A command that is running.
 pub(crate) enum Launched {
-    Confined { running: isolate::Running, masked: Option<Masked>, group: Option<Grouped> },
+    Confined { running: isolate::Running, mask: HostMask, group: Option<Grouped> },
     Host(host::Running),
 }
 
@@ -80,7 +81,8 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
         Tier::Isolated | Tier::Landlock => Grouped::new(setting),
         Tier::Host | Tier::Refused => None,
     };
-    let (confinement, command, masked) = match report.tier {
+    let mut mask = HostMask::new(roots);
+    let (confinement, command) = match report.tier {
         Tier::Isolated => {
             let order = Order {
                 roots,
@@ -93,11 +95,12 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
             };
             let mut plan = Plan::new(order).map_err(could_not)?;
             plan.join(Grouped::doors(group.as_ref()));
-            (Confinement::Namespaces(plan), exec.command.clone(), None)
+            (Confinement::Namespaces(plan), exec.command.clone())
         }
         Tier::Landlock => {
             let scratch = scratch(roots).map_err(could_not)?;
-            let masked = Masked::new(roots).also(&scratch, "/tmp");
+            let paths = HostPaths::new(roots).also("/tmp", &scratch);
+            mask = mask.also(&scratch, "/tmp");
             let (writable, readable): (Vec<_>, Vec<_>) = roots.0.iter().partition(|root| root.writable);
             let path = |root: &Root| root.host.as_path().to_owned();
             let writable: Vec<_> = writable.into_iter().map(path).chain([scratch]).collect();
@@ -107,9 +110,9 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
                 BarePlan::new(setting.landlock, &writable, &readable, &cwd, network).map_err(could_not)?;
             plan.join(Grouped::doors(group.as_ref()));
             for (_, value) in &mut env {
-                *value = masked.rewrite(value);
+                *value = paths.rewrite(value);
             }
-            (Confinement::Bare(plan), masked.rewrite(&exec.command), Some(masked))
+            (Confinement::Bare(plan), paths.rewrite(&exec.command))
         }
         Tier::Host => return host::launch(roots, &exec.command, cwd, &env).map(Launched::Host),
         Tier::Refused => {
@@ -120,7 +123,7 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
         }
     };
     match isolate::launch(confinement, &command, &env) {
-        Ok(running) => Ok(Launched::Confined { running, masked, group }),
+        Ok(running) => Ok(Launched::Confined { running, mask, group }),
         Err(LaunchError::Setup(failure)) => Err(unavailable(&failure)),
         Err(LaunchError::Io(error)) => Err(could_not(error)),
     }
@@ -175,24 +178,27 @@ pub(crate) async fn supervise(
             () = sleep(limits.timeout) => Exit::TimedOut,
         }
     };
-    let streams = |masked: Option<&Masked>| {
-        let tap = |which| Tap::new(which, limits.output_limit, masked.cloned(), sink);
+    let streams = |mask: &HostMask| {
+        let tap = |which| Tap::new(which, limits.output_limit, mask.clone(), sink);
         (tap(Stream::Stdout), tap(Stream::Stderr))
     };
-    let (exit, (stdout, stderr)) = match launched {
-        Launched::Confined { mut running, masked, group } => {
+    let (exit, (mut stdout, mut stderr)) = match launched {
+        Launched::Confined { mut running, mask, group } => {
             let descriptors = std::mem::take(&mut running.descriptors);
-            let mut taps = streams(masked.as_ref());
+            let mut taps = streams(&mask);
             let (audit, denied) = Audit::new();
             let guards = guards(descriptors, shared, audit.clone());
             let exit = confined(running, &mut taps, stop, guards, denied, group, &audit).await?;
             (exit, taps)
         }
         Launched::Host(running) => {
-            let mut taps = streams(Some(&running.masked));
+            let mut taps = streams(&running.mask);
             (on_host(running, &mut taps, stop).await?, taps)
         }
     };
+    // Whoever was cut off in the middle of reading has still something to say.
+    stdout.flush();
+    stderr.flush();
     let ((stdout, stdout_truncated), (stderr, stderr_truncated)) =
         (stdout.capture.finish(), stderr.capture.finish());
     Ok(ExecOutput { stdout, stderr, stdout_truncated, stderr_truncated, exit })
@@ -337,8 +343,8 @@ struct Tap<'a> {
 }
 
 impl<'a> Tap<'a> {
-    fn new(which: Stream, limit: usize, masked: Option<Masked>, sink: Option<&'a dyn OutputSink>) -> Self {
-        let mask = masked.map(MaskStream::new);
+    fn new(which: Stream, limit: usize, mask: HostMask, sink: Option<&'a dyn OutputSink>) -> Self {
+        let mask = Some(MaskStream::new(mask));
         Self { which, capture: Capture::new(limit), text: TextStream::default(), mask, sink }
     }
 
@@ -348,23 +354,35 @@ impl<'a> Tap<'a> {
         let mut buffer = vec![0; 32 << 10];
         while let Ok(read @ 1..) = stream.read(&mut buffer).await {
             let bytes = buffer.get(..read).unwrap_or_default();
-            match self.mask.as_mut().map(|mask| mask.push(bytes)) {
-                Some(masked) => self.take(&masked),
-                None => self.take(bytes),
+            let Self { which, capture, text, mask, sink } = self;
+            if let Some(mask) = mask {
+                mask.push(bytes, |bytes| take(bytes, *which, capture, text, *sink));
             }
         }
-        if let Some(mask) = self.mask.take() {
-            self.take(&mask.finish());
-        }
-        if let Some(sink) = self.sink {
-            std::mem::take(&mut self.text).finish(|text| sink.output(self.which, text));
-        }
+        self.flush();
     }
 
-    fn take(&mut self, bytes: &[u8]) {
-        self.capture.push(bytes);
-        if let Some(sink) = self.sink {
-            self.text.push(bytes, |text| sink.output(self.which, text));
+    /// Lets go of what was held back for a rest that does not come.
+    fn flush(&mut self) {
+        let Self { which, capture, text, mask, sink } = self;
+        if let Some(mask) = mask.take() {
+            mask.finish(|bytes| take(bytes, *which, capture, text, *sink));
         }
+        if let Some(sink) = sink {
+            std::mem::take(text).finish(|text| sink.output(*which, text));
+        }
+    }
+}
+
+fn take(
+    bytes: &[u8],
+    which: Stream,
+    capture: &mut Capture,
+    text: &mut TextStream,
+    sink: Option<&dyn OutputSink>,
+) {
+    capture.push(bytes);
+    if let Some(sink) = sink {
+        text.push(bytes, |text| sink.output(which, text));
     }
 }

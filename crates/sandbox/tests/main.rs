@@ -27,3 +27,4 @@ mod races;
 mod search;
 mod snapshots;
 mod support;
+mod writers;

@@ -17,7 +17,19 @@ const EXPECTED: [(&str, &[&str], &[&str]); 11] = [
     ),
     (
         "grep",
-        &["description", "pattern", "path", "glob", "literal", "case_sensitive", "max_results"],
+        &[
+            "description",
+            "pattern",
+            "path",
+            "glob",
+            "literal",
+            "case_sensitive",
+            "output_mode",
+            "context",
+            "before",
+            "after",
+            "max_results",
+        ],
         &["description", "pattern", "path"],
     ),
     ("read_file", &["description", "path", "start_line", "end_line"], &["description", "path"]),
@@ -84,8 +96,9 @@ fn the_schema_of_glob_to_the_letter() {
                     "type": "string",
                 },
                 "pattern": {
-                    "description": "The pattern, matched against paths below `path`: `*.csv` for this \
-                     directory, `**/*.py` for all below it,\n`src/**/test_*.py`, `*.{png,jpg}`.",
+                    "description": "A name at any depth below `path`, such as `*.csv` or `*.{png,jpg}`; with a \
+                     `/` in it a path below `path`, such as\n`src/**/test_*.py`, or `./*.csv` for this directory \
+                     alone.",
                     "type": "string",
                 },
                 "path": {"description": "The absolute path of the directory to search in.", "type": "string"},
@@ -107,6 +120,9 @@ fn the_schema_of_glob_to_the_letter() {
 fn bounds_and_choices_are_in_the_schema() {
     assert_eq!(schema("grep")["properties"]["max_results"]["maximum"], 500);
     assert_eq!(schema("grep")["properties"]["max_results"]["default"], 100);
+    let modes = json!(["content", "files_with_matches", "count"]);
+    assert_eq!(schema("grep")["properties"]["output_mode"]["enum"], modes);
+    assert_eq!(schema("grep")["properties"]["output_mode"]["default"], "content");
     assert_eq!(schema("present_files")["properties"]["filepaths"]["items"]["type"], "string");
     let kinds = schema("ask_clarification")["properties"]["clarification_type"]["enum"].clone();
     assert_eq!(
@@ -131,7 +147,7 @@ fn names_from_elsewhere_are_understood_and_not_advertised() {
     assert_eq!(aliases, [("execute", "bash"), ("edit_file", "str_replace")]);
     let advertised =
         serde_json::to_string(&specs().iter().map(|s| &s.input_schema).collect::<Vec<_>>()).unwrap();
-    for name in ["file_path", "old_string", "new_string", "offset", "edit_file"] {
+    for name in ["file_path", "old_string", "new_string", "offset", "edit_file", "max_count", "-C"] {
         assert!(!advertised.contains(name), "{name}");
     }
 }
