@@ -161,6 +161,7 @@ fn confined_shell(confinement: Confinement, command: &str) -> io::Result<(Comman
     };
     let mut shell = new_command(shell);
     shell.arg("-c").arg(command).env_clear().stdin(Stdio::null());
+    let line = sys::command_line();
     // The closure owns the child's ends; they are closed here when the `Command` is dropped after spawning.
     let enter = move || {
         let ends = child::Ends {
@@ -169,8 +170,8 @@ fn confined_shell(confinement: Confinement, command: &str) -> io::Result<(Comman
             descriptors: descriptors_to.as_raw_fd(),
         };
         match &confinement {
-            Confinement::Namespaces(plan) => child::enter(plan, ends),
-            Confinement::Bare(plan) => bare::enter(plan, ends),
+            Confinement::Namespaces(plan) => child::enter(plan, ends, line.as_ref()),
+            Confinement::Bare(plan) => bare::enter(plan, ends, line.as_ref()),
         }
         Ok(())
     };

@@ -5,6 +5,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,8 @@ fn open(path: &Path, grant: Grant) -> Option<(OwnedFd, Grant, bool)> {
 }
 
 /// Called in the forked child. Returns in the process that is to become the command; its parent never leaves.
-pub(super) fn enter(plan: &BarePlan, ends: Ends) {
+pub(super) fn enter(plan: &BarePlan, ends: Ends, line: Option<&Range<usize>>) {
+    sys::take_name(child::NAME, line);
     match prepare().and_then(|()| child::start_command()) {
         Ok((Side::Parent(pid), signals)) => child::watch(ends, pid, signals, bury),
         Ok((Side::Child, _)) => {}

@@ -3,6 +3,7 @@
 //! Invariant: nothing here allocates, locks or panics; every failure is reported and ends the process.
 
 use std::ffi::CStr;
+use std::ops::Range;
 use std::os::fd::RawFd;
 
 use libc::{
@@ -23,6 +24,9 @@ pub(super) struct Ends {
     pub(super) descriptors: RawFd,
 }
 
+/// What the processes that never exec go by; hart's own arguments may hold a prompt.
+pub(super) const NAME: &CStr = c"sandbox-init";
+
 /// What a descriptor sent to hart is.
 pub(super) const SECCOMP_REPORTS: u8 = b'S';
 pub(super) const PROXY_LISTENER: u8 = b'P';
@@ -36,7 +40,8 @@ pub(super) struct Failure {
 const SET_UP_FAILED: i32 = 126;
 
 /// Called in the forked child. Returns in the process that is to become the command; the others never leave.
-pub(super) fn enter(plan: &Plan, ends: Ends) {
+pub(super) fn enter(plan: &Plan, ends: Ends, line: Option<&Range<usize>>) {
+    sys::take_name(NAME, line);
     let gate = match outside(plan) {
         Ok((Side::Parent(pid), gate)) => {
             if let Some(gate) = gate {
