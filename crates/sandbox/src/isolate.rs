@@ -11,6 +11,7 @@ mod notify;
 mod plan;
 mod report;
 mod sys;
+mod watch;
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -23,9 +24,11 @@ pub(crate) use bare::BarePlan;
 pub(crate) use identity::Identity;
 pub(crate) use landlock::abi as landlock_abi;
 pub(crate) use notify::answer_reports;
-pub(crate) use plan::{HOME, Order, Plan, USER};
+pub(crate) use plan::{HOME, Order, Plan, SCRATCH, USER, system_paths};
 pub(crate) use report::SetupFailure;
 use report::{Message, Outcome};
+pub(crate) use watch::plain;
+pub(crate) use watch::{Watch, Writable};
 
 use crate::egress::Network;
 use crate::exec::Exit;

@@ -23,9 +23,12 @@ use crate::error::{Result, SandboxError};
 use crate::exec::{Capture, Exec, ExecOutput, Exit, OutputSink, Stream, TextStream};
 use crate::files::{Root, Roots};
 use crate::host::{self, MaskStream, Masked};
-use crate::isolate::{self, BarePlan, Confinement, Descriptors, LaunchError, Order, Plan, SetupFailure};
+use crate::isolate::{
+    self, BarePlan, Confinement, Descriptors, LaunchError, Order, Plan, SetupFailure, Watch, Writable,
+};
 use crate::path::VPath;
 use crate::provider::Shared;
+use crate::shell_audit::{Shown, named_outside};
 use crate::tier::{Setting, Tier, fix_for};
 
 /// A dead tree closes its pipes at once; this is for a kernel under load that is slow to bury it.
@@ -40,7 +43,14 @@ pub(crate) struct Limits {
 
 /// A command that is running.
 pub(crate) enum Launched {
-    Confined { running: isolate::Running, masked: Option<Masked>, group: Option<Grouped> },
+    Confined {
+        running: isolate::Running,
+        masked: Option<Masked>,
+        group: Option<Grouped>,
+        watch: Watch,
+        /// What its text names that it cannot have.
+        named: Vec<(&'static str, String)>,
+    },
     Host(host::Running),
 }
 
@@ -80,7 +90,8 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
         Tier::Isolated | Tier::Landlock => Grouped::new(setting),
         Tier::Host | Tier::Refused => None,
     };
-    let (confinement, command, masked) = match report.tier {
+    let shown = Shown::new(roots, &shared.home);
+    let (confinement, command, masked, writable) = match report.tier {
         Tier::Isolated => {
             let order = Order {
                 roots,
@@ -93,7 +104,9 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
             };
             let mut plan = Plan::new(order).map_err(could_not)?;
             plan.join(Grouped::doors(group.as_ref()));
-            (Confinement::Namespaces(plan), exec.command.clone(), None)
+            let writable = roots.0.iter().filter(|root| root.writable).map(|root| root.shown_at.to_string());
+            let writable = writable.chain(isolate::SCRATCH.map(str::to_owned)).collect();
+            (Confinement::Namespaces(plan), exec.command.clone(), None, writable)
         }
         Tier::Landlock => {
             let scratch = scratch(roots).map_err(could_not)?;
@@ -109,7 +122,8 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
             for (_, value) in &mut env {
                 *value = masked.rewrite(value);
             }
-            (Confinement::Bare(plan), masked.rewrite(&exec.command), Some(masked))
+            let writable = writable.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>();
+            (Confinement::Bare(plan), masked.rewrite(&exec.command), Some(masked), writable)
         }
         Tier::Host => return host::launch(roots, &exec.command, cwd, &env).map(Launched::Host),
         Tier::Refused => {
@@ -120,7 +134,12 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
         }
     };
     match isolate::launch(confinement, &command, &env) {
-        Ok(running) => Ok(Launched::Confined { running, masked, group }),
+        Ok(running) => {
+            let ancestor = running.child.id();
+            let watch = Watch { writable: Writable::new(writable), masked: masked.clone(), ancestor };
+            let named = named_outside(&exec.command, &shown);
+            Ok(Launched::Confined { running, masked, group, watch, named })
+        }
         Err(LaunchError::Setup(failure)) => Err(unavailable(&failure)),
         Err(LaunchError::Io(error)) => Err(could_not(error)),
     }
@@ -180,11 +199,14 @@ pub(crate) async fn supervise(
         (tap(Stream::Stdout), tap(Stream::Stderr))
     };
     let (exit, (stdout, stderr)) = match launched {
-        Launched::Confined { mut running, masked, group } => {
+        Launched::Confined { mut running, masked, group, watch, named } => {
             let descriptors = std::mem::take(&mut running.descriptors);
             let mut taps = streams(masked.as_ref());
             let (audit, denied) = Audit::new();
-            let guards = guards(descriptors, shared, audit.clone());
+            for (rule, detail) in named {
+                audit.denied(rule, detail);
+            }
+            let guards = guards(descriptors, watch, shared, audit.clone());
             let exit = confined(running, &mut taps, stop, guards, denied, group, &audit).await?;
             (exit, taps)
         }
@@ -199,7 +221,12 @@ pub(crate) async fn supervise(
 }
 
 /// What hart does for a command while it runs. Never ends by itself.
-fn guards(descriptors: Descriptors, shared: &Shared, audit: Audit) -> impl Future<Output = ()> + use<> {
+fn guards(
+    descriptors: Descriptors,
+    watch: Watch,
+    shared: &Shared,
+    audit: Audit,
+) -> impl Future<Output = ()> + use<> {
     let Descriptors { reports, proxy } = descriptors;
     let rules = match &shared.config.network {
         Network::Hosts(hosts) => Arc::new(Rules::new(hosts.clone())),
@@ -208,7 +235,7 @@ fn guards(descriptors: Descriptors, shared: &Shared, audit: Audit) -> impl Futur
     async move {
         let reports = async {
             if let Some(reports) = reports {
-                isolate::answer_reports(reports, audit.clone()).await;
+                isolate::answer_reports(reports, watch, audit.clone()).await;
             }
         };
         let listener =

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::child::{self, Ends, Failure, Side, at};
-use super::filter::{self, Filter, Options};
+use super::filter::{Filters, Options, Report};
 use super::landlock::{Grant, Handled, Ruleset};
 use super::plan::{self, LIMITS};
 use super::report::Stage;
@@ -29,8 +29,7 @@ pub(crate) struct BarePlan {
     cgroups: Vec<RawFd>,
     limits: Vec<(Resource, u64)>,
     cwd: CString,
-    filter: Filter,
-    reporting_filter: Filter,
+    filters: Filters,
 }
 
 impl BarePlan {
@@ -63,7 +62,13 @@ impl BarePlan {
             // Counted over all processes of the user, not only those of this command.
             limits.push((libc::RLIMIT_NPROC, 4_096));
         }
-        let options = Options { report: false, bare: true, internet };
+        let options = Options {
+            report: Report::None,
+            bare: true,
+            internet,
+            own_network: false,
+            file_limit: plan::FILE_LIMIT,
+        };
         Ok(Self {
             shell: plan::shell(),
             handled: Handled::by(abi, !internet),
@@ -71,8 +76,7 @@ impl BarePlan {
             cgroups: Vec::new(),
             limits,
             cwd: CString::new(cwd.as_os_str().as_bytes())?,
-            filter: filter::build(options),
-            reporting_filter: filter::build(Options { report: true, ..options }),
+            filters: Filters::new(options),
         })
     }
 
@@ -118,7 +122,7 @@ fn confine(plan: &BarePlan, ends: Ends) -> Result<(), Failure> {
     at(Stage::WorkingDirectory, sys::change_directory(&plan.cwd))?;
     child::give_up_privileges(&plan.limits, None)?;
     at(Stage::Landlock, restrict(plan))?;
-    child::install_filter(&plan.filter, &plan.reporting_filter, ends)
+    child::install_filter(&plan.filters, ends)
 }
 
 fn restrict(plan: &BarePlan) -> Result<(), Errno> {

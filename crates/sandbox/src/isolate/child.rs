@@ -10,6 +10,7 @@ use libc::{
     CLONE_NEWNET, CLONE_NEWUSER, EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC,
 };
 
+use super::filter::Filters;
 use super::landlock::{Handled, Ruleset};
 use super::plan::{Access, Granted, OLD_ROOT, Plan, Step};
 use super::report::{Message, Stage};
@@ -142,7 +143,7 @@ fn inside(plan: &Plan, ends: Ends) -> Result<(), Failure> {
     if let Some((handled, grants)) = &plan.landlock {
         at(Stage::Landlock, restrict_files(*handled, grants))?;
     }
-    install_filter(&plan.filter, &plan.reporting_filter, ends)
+    install_filter(&plan.filters, ends)
 }
 
 pub(super) fn join_cgroups(doors: &[RawFd]) -> Result<(), Failure> {
@@ -183,21 +184,19 @@ fn restrict_files(handled: Handled, grants: &[Granted]) -> Result<(), Errno> {
 }
 
 /// With reports to hart if possible: inside another sandbox that has them, one cannot have them again.
-pub(super) fn install_filter(
-    plain: &[libc::sock_filter],
-    reporting: &[libc::sock_filter],
-    ends: Ends,
-) -> Result<(), Failure> {
-    if plain.is_empty() {
+pub(super) fn install_filter(filters: &Filters, ends: Ends) -> Result<(), Failure> {
+    if filters.silent.is_empty() {
         return Ok(());
     }
-    match sys::install_reporting_filter(reporting) {
+    let reports = sys::install_watching_filter(&filters.watching)
+        .or_else(|_| sys::install_reporting_filter(&filters.reporting));
+    match reports {
         Ok(reports) => {
             at(Stage::Filter, sys::send_descriptor(ends.descriptors, SECCOMP_REPORTS, reports))?;
             sys::close(reports);
             Ok(())
         }
-        Err(_) => at(Stage::Filter, sys::install_filter(plain)),
+        Err(_) => at(Stage::Filter, sys::install_filter(&filters.silent)),
     }
 }
 

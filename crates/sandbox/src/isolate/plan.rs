@@ -12,9 +12,10 @@ use std::os::fd::RawFd;
 use std::path::Path;
 
 use builder::Builder;
-pub(super) use system::{DEVICES, shell, system_paths};
+pub(crate) use system::system_paths;
+pub(super) use system::{DEVICES, shell};
 
-use super::filter::{self, Filter, Options};
+use super::filter::{Filters, Options, Report};
 use super::identity::Identity;
 use super::landlock::{Grant, Handled};
 use super::sys::Resource;
@@ -24,6 +25,8 @@ use crate::path::WORKSPACE;
 
 pub(crate) const HOME: &str = WORKSPACE;
 pub(crate) const USER: &str = "user";
+/// Private to a command, and writable.
+pub(crate) const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// The user id inside. Not 0: programs that think they are root try things that cannot work here.
 const INNER_ID: u32 = 1000;
 /// Where the host's root hangs while the new one is built.
@@ -109,15 +112,15 @@ pub(crate) struct Plan {
     pub(super) old_root_on_staging: CString,
     pub(super) steps: Vec<Step>,
     pub(super) cwd: CString,
-    pub(super) filter: Filter,
-    /// The same, with reports to hart.
-    pub(super) reporting_filter: Filter,
+    pub(super) filters: Filters,
     labels: Vec<String>,
 }
 
+/// No file grows beyond it.
+pub(super) const FILE_LIMIT: u64 = 8 << 30;
 /// Of one process; sizes in bytes. No limit of address space: programs reserve far more than they use.
 pub(super) const LIMITS: [(Resource, u64); 3] =
-    [(libc::RLIMIT_CORE, 0), (libc::RLIMIT_NOFILE, 16_384), (libc::RLIMIT_FSIZE, 8 << 30)];
+    [(libc::RLIMIT_CORE, 0), (libc::RLIMIT_NOFILE, 16_384), (libc::RLIMIT_FSIZE, FILE_LIMIT)];
 /// For a user shared by many commands, where the count is over all of them.
 const MANY_PROCESSES: u64 = 16_384;
 
@@ -153,7 +156,13 @@ impl Plan {
         };
         let mut limits = LIMITS.to_vec();
         limits.push((libc::RLIMIT_NPROC, processes));
-        let options = Options { report: false, bare: false, internet: true };
+        let options = Options {
+            report: Report::None,
+            bare: false,
+            internet: true,
+            own_network: *network != Network::Allow,
+            file_limit: FILE_LIMIT,
+        };
         Ok(Self {
             namespaces: namespaces(become_user.is_none(), *network != Network::Allow),
             become_user,
@@ -172,8 +181,7 @@ impl Plan {
             old_root_on_staging: c_string(&format!("{staging}/{OLD_ROOT}"))?,
             steps: builder.steps,
             cwd: c_string(cwd)?,
-            filter: filter::build(options),
-            reporting_filter: filter::build(Options { report: true, ..options }),
+            filters: Filters::new(options),
             labels: builder.labels,
         })
     }

@@ -59,7 +59,7 @@ pub(in crate::isolate) fn shell() -> &'static str {
 }
 
 /// What of the system is shown, as the host has it.
-pub(in crate::isolate) fn system_paths() -> Vec<PathBuf> {
+pub(crate) fn system_paths() -> Vec<PathBuf> {
     let system = SYSTEM.iter().chain(&SYSTEM_DIRS).map(PathBuf::from);
     let etc = ETC.iter().map(|name| Path::new("/etc").join(name));
     system.chain(etc).chain(versioned_etc()).chain(["/etc/passwd".into(), "/etc/group".into()]).collect()
