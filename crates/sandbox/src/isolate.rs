@@ -24,7 +24,7 @@ pub(crate) use bare::BarePlan;
 pub(crate) use identity::Identity;
 pub(crate) use landlock::abi as landlock_abi;
 pub(crate) use notify::answer_reports;
-pub(crate) use plan::{HOME, Order, Plan, SCRATCH, USER, system_paths};
+pub(crate) use plan::{FILE_LIMIT, HOME, Order, Plan, SCRATCH, USER, system_paths};
 pub(crate) use report::SetupFailure;
 use report::{Message, Outcome};
 pub(crate) use watch::plain;
@@ -109,13 +109,23 @@ pub(crate) fn try_out(identity: &Identity, landlock: u32) -> Result<(), SetupFai
     let nothing = Roots(Vec::new());
     let hidden = Path::new("/nonexistent");
     let network = &Network::Off;
-    let order = Order { roots: &nothing, hidden, cwd: "/", identity, network, pids_limit: 0, landlock };
+    let order = Order {
+        roots: &nothing,
+        hidden,
+        cwd: "/",
+        identity,
+        network,
+        pids_limit: 0,
+        landlock,
+        file_limit: FILE_LIMIT,
+    };
     try_confinement(Confinement::Namespaces(Plan::new(order).map_err(SetupFailure::other)?))
 }
 
 /// The same for confinement without namespaces.
 pub(crate) fn try_out_bare(abi: u32) -> Result<(), SetupFailure> {
-    let plan = BarePlan::new(abi, &[], &[], Path::new("/"), &Network::Off).map_err(SetupFailure::other)?;
+    let plan = BarePlan::new(abi, &[], &[], Path::new("/"), &Network::Off, FILE_LIMIT)
+        .map_err(SetupFailure::other)?;
     try_confinement(Confinement::Bare(plan))
 }
 

@@ -15,6 +15,7 @@ use crate::contract::{
     Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, LineQuery, Lines, Listing, Sandbox, Stat,
     WriteMode,
 };
+use crate::disk::{Disk, DiskLimits};
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
@@ -33,12 +34,16 @@ pub(crate) struct LocalSandbox {
     shared: Arc<Shared>,
     locks: PathLocks,
     mask: HostMask,
+    disk: Arc<Disk>,
 }
 
 impl LocalSandbox {
     pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
         let mask = HostMask::new(&roots);
-        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default(), mask }
+        let mut dirs: Vec<_> = roots.of_thread().map(|root| root.host.as_path().to_owned()).collect();
+        dirs.extend(run::scratch_of(&roots));
+        let disk = Arc::new(Disk::new(dirs, DiskLimits::of(&shared.config)));
+        Self { disk, id, roots: Arc::new(roots), shared, locks: PathLocks::default(), mask }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -53,10 +58,14 @@ impl LocalSandbox {
     }
 
     async fn write_locked(&self, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
-        self.with_roots(path, move |roots, path| match mode {
-            WriteMode::Append => files::append(roots, path, &content),
-            WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
-            WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+        let disk = Arc::clone(&self.disk);
+        self.with_roots(path, move |roots, path| {
+            disk.admit(content.len() as u64)?;
+            match mode {
+                WriteMode::Append => files::append(roots, path, &content),
+                WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
+                WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+            }
         })
         .await
     }
@@ -118,13 +127,14 @@ impl Sandbox for LocalSandbox {
         let filter =
             OutputFilter { mask: &self.mask, roots: &self.roots, save: save.as_deref(), inner: on_output };
         let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
-        let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
+        let disk = Arc::clone(&self.disk);
+        let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd, &disk))
             .await
             .map_err(|_| SandboxError::Spawn { reason: "the start was aborted".to_owned() })??;
         // Without a listener the text need not be cut into whole characters at all.
         let listens = filter.save.is_some() || filter.inner.is_some();
         let sink = listens.then_some(&filter as &dyn OutputSink);
-        let output = run::supervise(launched, limits, sink, cancel, &self.shared).await;
+        let output = run::supervise(launched, limits, sink, cancel, &self.shared, &self.disk).await;
         output.map(|output| ExecOutput {
             stdout: self.mask.apply(&output.stdout).into_owned(),
             stderr: self.mask.apply(&output.stderr).into_owned(),

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Audit, Denied};
 use crate::cgroup::{Cgroups, Group};
+use crate::disk::{Disk, Full};
 use crate::egress::{self, Network, Rules};
 use crate::error::{Result, SandboxError};
 use crate::exec::{Capture, Exec, ExecOutput, Exit, OutputSink, Stream, TextStream};
@@ -35,6 +36,15 @@ use crate::tier::{Setting, Tier, fix_for};
 const BURIAL: Duration = Duration::from_secs(5);
 /// On the host a process may leave its group and keep the pipes; nobody waits long for that.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Why a command is ended.
+enum Stop {
+    Exit(Exit),
+    Full(Full),
+}
+
+/// How a shell says that a program of its own was ended because a file may not grow.
+const FILE_TOO_LARGE: i32 = 128 + libc::SIGXFSZ;
 
 pub(crate) struct Limits {
     pub(crate) timeout: Duration,
@@ -80,7 +90,14 @@ impl Drop for Grouped {
 }
 
 /// Blocks for the few milliseconds of the set-up.
-pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -> Result<Launched> {
+pub(crate) fn launch(
+    shared: &Shared,
+    roots: &Roots,
+    exec: &Exec,
+    cwd: &VPath,
+    disk: &Disk,
+) -> Result<Launched> {
+    let file_limit = disk.file_limit(isolate::FILE_LIMIT)?;
     let setting = shared.setting();
     let report = &setting.report;
     let mut env = environment(shared, exec);
@@ -101,6 +118,7 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
                 network,
                 pids_limit: setting.limits.pids,
                 landlock: setting.landlock,
+                file_limit,
             };
             let mut plan = Plan::new(order).map_err(could_not)?;
             plan.join(Grouped::doors(group.as_ref()));
@@ -116,8 +134,8 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
             let writable: Vec<_> = writable.into_iter().map(path).chain([scratch]).collect();
             let readable: Vec<_> = readable.into_iter().map(path).collect();
             let cwd = host::host_directory(roots, cwd)?;
-            let mut plan =
-                BarePlan::new(setting.landlock, &writable, &readable, &cwd, network).map_err(could_not)?;
+            let plan = BarePlan::new(setting.landlock, &writable, &readable, &cwd, network, file_limit);
+            let mut plan = plan.map_err(could_not)?;
             plan.join(Grouped::doors(group.as_ref()));
             for (_, value) in &mut env {
                 *value = masked.rewrite(value);
@@ -146,10 +164,13 @@ pub(crate) fn launch(shared: &Shared, roots: &Roots, exec: &Exec, cwd: &VPath) -
 }
 
 /// What stands for `/tmp` where there is no private one: beside the thread's own directories.
+pub(crate) fn scratch_of(roots: &Roots) -> Option<PathBuf> {
+    let workspace = roots.of_thread().next()?.host.as_path();
+    Some(workspace.parent()?.parent()?.join("tmp"))
+}
+
 fn scratch(roots: &Roots) -> io::Result<PathBuf> {
-    let workspace = roots.of_thread().next().map(|root| root.host.as_path());
-    let thread = workspace.and_then(|dir| dir.parent()?.parent());
-    let scratch = thread.ok_or_else(|| io::Error::other("the thread has no directory"))?.join("tmp");
+    let scratch = scratch_of(roots).ok_or_else(|| io::Error::other("the thread has no directory"))?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch)?;
     Ok(scratch)
 }
@@ -186,12 +207,14 @@ pub(crate) async fn supervise(
     sink: Option<&dyn OutputSink>,
     cancel: &CancellationToken,
     shared: &Shared,
+    disk: &Arc<Disk>,
 ) -> Result<ExecOutput> {
     let stop = async {
         tokio::select! {
-            () = cancel.cancelled() => Exit::Cancelled,
-            () = shared.closing.cancelled() => Exit::Cancelled,
-            () = sleep(limits.timeout) => Exit::TimedOut,
+            () = cancel.cancelled() => Stop::Exit(Exit::Cancelled),
+            () = shared.closing.cancelled() => Stop::Exit(Exit::Cancelled),
+            () = sleep(limits.timeout) => Stop::Exit(Exit::TimedOut),
+            full = Arc::clone(disk).fills_up() => Stop::Full(full),
         }
     };
     let streams = |masked: Option<&Masked>| {
@@ -207,7 +230,7 @@ pub(crate) async fn supervise(
                 audit.denied(rule, detail);
             }
             let guards = guards(descriptors, watch, shared, audit.clone());
-            let exit = confined(running, &mut taps, stop, guards, denied, group, &audit).await?;
+            let exit = confined(running, &mut taps, stop, guards, (audit, denied), group, disk).await?;
             (exit, taps)
         }
         Launched::Host(running) => {
@@ -232,12 +255,10 @@ fn guards(
         Network::Hosts(hosts) => Arc::new(Rules::new(hosts.clone())),
         Network::Off | Network::Allow => Arc::new(Rules::new(Vec::new())),
     };
+    if let Some(reports) = reports {
+        isolate::answer_reports(reports, watch, audit.clone());
+    }
     async move {
-        let reports = async {
-            if let Some(reports) = reports {
-                isolate::answer_reports(reports, watch, audit.clone()).await;
-            }
-        };
         let listener =
             proxy.map(std::net::TcpListener::from).and_then(|it| tokio::net::TcpListener::from_std(it).ok());
         let proxy = async {
@@ -245,7 +266,7 @@ fn guards(
                 egress::serve(listener, rules, audit.clone()).await;
             }
         };
-        tokio::join!(reports, proxy);
+        proxy.await;
         std::future::pending().await
     }
 }
@@ -253,11 +274,11 @@ fn guards(
 async fn confined(
     running: isolate::Running,
     (out_tap, err_tap): &mut (Tap<'_>, Tap<'_>),
-    stop: impl Future<Output = Exit>,
+    stop: impl Future<Output = Stop>,
     guards: impl Future<Output = ()>,
-    mut denied: mpsc::Receiver<Denied>,
+    (audit, mut denied): (Audit, mpsc::Receiver<Denied>),
     group: Option<Grouped>,
-    audit: &Audit,
+    disk: &Disk,
 ) -> Result<Exit> {
     let isolate::Running { mut child, mut link, .. } = running;
     let sink = out_tap.sink;
@@ -275,7 +296,7 @@ async fn confined(
             tokio::select! {
                 biased;
                 _ = &mut end => break None,
-                exit = &mut stop => break Some(exit),
+                stop = &mut stop => break Some(stop),
                 Some(denied) = denied.recv() => tell(&denied),
                 () = &mut guards => {}
             }
@@ -303,48 +324,77 @@ async fn confined(
             audit.denied(rule, format!("the limit was run into {times} time(s)"));
         }
     }
+    if let Some(Stop::Full(full)) = &stopped {
+        audit.denied(full.rule(), full.words());
+    }
+    let exit = match stopped {
+        Some(stop) => {
+            // Without effect on a waiter that has ended; otherwise the kernel kills pid 1 together with it.
+            let _ = child.start_kill();
+            Ok(ended_by(stop, err_tap))
+        }
+        None => link.outcome().map_err(|failure| unavailable(&failure)),
+    };
+    if matches!(exit, Ok(Exit::Signal(libc::SIGXFSZ) | Exit::Code(FILE_TOO_LARGE))) {
+        let (rule, words) = match disk.used_up() {
+            Some(full) => (full.rule(), full.words()),
+            None => ("rlimit.file-size", "a file grew to its limit".to_owned()),
+        };
+        err_tap.take(format!("hart: {words}\n").as_bytes());
+        audit.denied(rule, words);
+    }
     while let Ok(denied) = denied.try_recv() {
         tell(&denied);
     }
-    match stopped {
-        Some(exit) => {
-            // Without effect on a waiter that has ended; otherwise the kernel kills pid 1 together with it.
-            let _ = child.start_kill();
-            Ok(exit)
-        }
-        None => link.outcome().map_err(|failure| unavailable(&failure)),
-    }
+    exit
 }
 
 async fn on_host(
     running: host::Running,
     (out_tap, err_tap): &mut (Tap<'_>, Tap<'_>),
-    stop: impl Future<Output = Exit>,
+    stop: impl Future<Output = Stop>,
 ) -> Result<Exit> {
     let host::Running { mut child, group, .. } = running;
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let pumps = async {
-        tokio::join!(out_tap.drain(out), err_tap.drain(err));
-    };
-    tokio::pin!(pumps);
-    let mut stop = std::pin::pin!(stop);
-    let mut drained = false;
-    let exit = loop {
-        tokio::select! {
-            biased;
-            status = child.wait() => {
-                break exit_of(status.map_err(|error| SandboxError::Spawn { reason: error.to_string() })?);
+    let exit = {
+        let pumps = async {
+            tokio::join!(out_tap.drain(out), err_tap.drain(err));
+        };
+        tokio::pin!(pumps);
+        let mut stop = std::pin::pin!(stop);
+        let mut drained = false;
+        let exit = loop {
+            tokio::select! {
+                biased;
+                status = child.wait() => {
+                    break Ok(exit_of(status.map_err(|error| SandboxError::Spawn { reason: error.to_string() })?));
+                }
+                stop = &mut stop => break Err(stop),
+                () = &mut pumps, if !drained => drained = true,
             }
-            exit = &mut stop => break exit,
-            () = &mut pumps, if !drained => drained = true,
+        };
+        group.kill();
+        // A process that left the group may hold the pipes open for ever; what it prints now is nobody's.
+        if !drained && timeout(LAST_WORDS, &mut pumps).await.is_err() {
+            tracing::warn!("a process outlived its command");
         }
+        exit
     };
-    group.kill();
-    // A process that left the group may hold the pipes open for ever; what it prints now is nobody's.
-    if !drained && timeout(LAST_WORDS, &mut pumps).await.is_err() {
-        tracing::warn!("a process outlived its command");
+    match exit {
+        Ok(exit) => Ok(exit),
+        Err(stop) => Ok(ended_by(stop, err_tap)),
     }
-    Ok(exit)
+}
+
+/// How it ended; what only hart knows is said where the command's own complaints are.
+fn ended_by(stop: Stop, err_tap: &mut Tap<'_>) -> Exit {
+    match stop {
+        Stop::Exit(exit) => exit,
+        Stop::Full(full) => {
+            err_tap.take(format!("hart: the command was ended: {}\n", full.words()).as_bytes());
+            Exit::Signal(libc::SIGKILL)
+        }
+    }
 }
 
 fn exit_of(status: ExitStatus) -> Exit {

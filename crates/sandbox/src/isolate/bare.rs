@@ -40,6 +40,7 @@ impl BarePlan {
         readable: &[PathBuf],
         cwd: &Path,
         network: &Network,
+        file_limit: u64,
     ) -> io::Result<Self> {
         let mut grants = Vec::new();
         for path in plan::system_paths().into_iter().chain(readable.iter().cloned()).chain(["/proc".into()]) {
@@ -58,17 +59,12 @@ impl BarePlan {
             grants.extend(open(path, Grant::Write));
         }
         let mut limits = LIMITS.to_vec();
+        limits.push((libc::RLIMIT_FSIZE, file_limit));
         if !rustix::process::geteuid().is_root() {
             // Counted over all processes of the user, not only those of this command.
             limits.push((libc::RLIMIT_NPROC, 4_096));
         }
-        let options = Options {
-            report: Report::None,
-            bare: true,
-            internet,
-            own_network: false,
-            file_limit: plan::FILE_LIMIT,
-        };
+        let options = Options { report: Report::None, bare: true, internet, own_network: false, file_limit };
         Ok(Self {
             shell: plan::shell(),
             handled: Handled::by(abi, !internet),

@@ -6,7 +6,6 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use libc::c_long;
-use tokio::io::unix::AsyncFd;
 
 use super::watch::{Answer, Call, Watch};
 use crate::audit::Audit;
@@ -17,45 +16,45 @@ const STILL_ASKS: libc::c_ulong = 0x4008_2102;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
 /// The answerer is woken on the asker's processor, which saves waking another one. Kernels before 6.6 do without.
 const WAKE_HERE: u64 = 1;
+/// A path and a few names fit many times over.
+const STACK: usize = 256 << 10;
 
-/// Answers until nobody who could ask is left.
-pub(crate) async fn answer_reports(listener: OwnedFd, watch: Watch, audit: Audit) {
-    set_flags(listener.as_raw_fd(), WAKE_HERE);
-    // SAFETY: an `OwnedFd` that this function owns until its end: its number means the same file all along.
-    #[expect(unsafe_code, reason = "the descriptor must stay the same one, which an OwnedFd does")]
-    let registered = unsafe { AsyncFd::register(listener) };
-    let Ok(listener) = registered else { return };
-    while let Ok(mut ready) = listener.readable().await {
-        match pending(listener.as_raw_fd()) {
-            Pending::Report => {
-                if let Some((id, call)) = receive(listener.as_raw_fd()) {
-                    answer(listener.as_raw_fd(), id, &call, &watch, &audit);
-                }
+/// Answers, on a thread of its own, until nobody who could ask is left: each call that is asked for waits, and the way
+/// through a runtime would be longer than the answer. It ends with the command, whatever becomes of the caller.
+pub(crate) fn answer_reports(listener: OwnedFd, watch: Watch, audit: Audit) {
+    let serve = move || {
+        set_flags(listener.as_raw_fd(), WAKE_HERE);
+        while wait(listener.as_raw_fd()) {
+            if let Some((id, call)) = receive(listener.as_raw_fd()) {
+                answer(listener.as_raw_fd(), id, &call, &watch, &audit);
             }
-            Pending::Nothing => ready.clear_ready(),
-            Pending::Over => return,
         }
+    };
+    let thread =
+        std::thread::Builder::new().name("sandbox-reports".to_owned()).stack_size(STACK).spawn(serve);
+    if let Err(error) = thread {
+        // Without a reader the kernel refuses what would have been asked for.
+        tracing::warn!(%error, "reports of refused calls cannot be read");
     }
 }
 
 fn answer(listener: RawFd, id: u64, call: &Call, watch: &Watch, audit: &Audit) {
     match watch.judge(call) {
         Answer::Refuse { rule, errno, detail } => {
-            let by = name_of(call.pid);
-            send(listener, id, errno);
+            // Written down first: once answered, the command may end, and with it whoever listens.
             if let Some(detail) = detail {
-                audit.denied(rule, format!("{detail} by `{by}`"));
+                audit.denied(rule, format!("{detail} by `{}`", name_of(call.pid)));
             }
+            send(listener, id, errno);
         }
         Answer::LetThrough(None) => send(listener, id, 0),
         Answer::LetThrough(Some((rule, detail))) => {
             // What was read of the caller's memory counts only if it is still the caller.
-            let sure = still_asks(listener, id);
             let by = name_of(call.pid);
-            send(listener, id, 0);
-            if sure {
+            if still_asks(listener, id) {
                 audit.denied(rule, format!("{detail} by `{by}`"));
             }
+            send(listener, id, 0);
         }
     }
 }
@@ -65,22 +64,23 @@ fn name_of(pid: u32) -> String {
     name.trim_end().replace(|letter: char| letter.is_control(), "?")
 }
 
-enum Pending {
-    Report,
-    Nothing,
-    Over,
-}
-
-/// Asked before every receive, which would block if there were nothing.
-fn pending(listener: RawFd) -> Pending {
-    let mut poll = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live `pollfd`, and no waiting.
-    #[expect(unsafe_code, reason = "system call")]
-    let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
-    match poll.revents {
-        events if ready > 0 && events & libc::POLLIN != 0 => Pending::Report,
-        events if ready > 0 && events & (libc::POLLHUP | libc::POLLERR) != 0 => Pending::Over,
-        _ => Pending::Nothing,
+/// Waits for a report; false when nobody is left who could make one.
+fn wait(listener: RawFd) -> bool {
+    loop {
+        let mut poll = libc::pollfd { fd: listener, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live `pollfd`.
+        #[expect(unsafe_code, reason = "system call")]
+        let ready = unsafe { libc::poll(&raw mut poll, 1, -1) };
+        match poll.revents {
+            events if ready > 0 && events & libc::POLLIN != 0 => return true,
+            events if ready > 0 && events & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 => {
+                return false;
+            }
+            _ if ready < 0 && std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted => {
+                return false;
+            }
+            _ => {}
+        }
     }
 }
 

@@ -85,6 +85,8 @@ pub(crate) struct Order<'a> {
     pub(crate) network: &'a Network,
     pub(crate) pids_limit: u32,
     pub(crate) landlock: u32,
+    /// No file grows beyond it.
+    pub(crate) file_limit: u64,
 }
 
 #[derive(Debug)]
@@ -116,17 +118,16 @@ pub(crate) struct Plan {
     labels: Vec<String>,
 }
 
-/// No file grows beyond it.
-pub(super) const FILE_LIMIT: u64 = 8 << 30;
+/// No file grows beyond it, whatever a thread may have.
+pub(crate) const FILE_LIMIT: u64 = 8 << 30;
 /// Of one process; sizes in bytes. No limit of address space: programs reserve far more than they use.
-pub(super) const LIMITS: [(Resource, u64); 3] =
-    [(libc::RLIMIT_CORE, 0), (libc::RLIMIT_NOFILE, 16_384), (libc::RLIMIT_FSIZE, FILE_LIMIT)];
+pub(super) const LIMITS: [(Resource, u64); 2] = [(libc::RLIMIT_CORE, 0), (libc::RLIMIT_NOFILE, 16_384)];
 /// For a user shared by many commands, where the count is over all of them.
 const MANY_PROCESSES: u64 = 16_384;
 
 impl Plan {
     pub(crate) fn new(order: Order<'_>) -> io::Result<Self> {
-        let Order { roots, hidden, cwd, identity, network, pids_limit, landlock } = order;
+        let Order { roots, hidden, cwd, identity, network, pids_limit, landlock, file_limit } = order;
         let staging = ["/tmp", "/mnt", "/var", "/run"].into_iter().find(|dir| Path::new(dir).is_dir());
         let staging =
             staging.ok_or_else(|| io::Error::other("none of /tmp, /mnt, /var, /run is a directory"))?;
@@ -155,13 +156,13 @@ impl Plan {
             (None, limit) => limit.into(),
         };
         let mut limits = LIMITS.to_vec();
-        limits.push((libc::RLIMIT_NPROC, processes));
+        limits.extend([(libc::RLIMIT_NPROC, processes), (libc::RLIMIT_FSIZE, file_limit)]);
         let options = Options {
             report: Report::None,
             bare: false,
             internet: true,
             own_network: *network != Network::Allow,
-            file_limit: FILE_LIMIT,
+            file_limit,
         };
         Ok(Self {
             namespaces: namespaces(become_user.is_none(), *network != Network::Allow),

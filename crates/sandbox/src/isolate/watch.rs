@@ -56,15 +56,7 @@ impl Watch {
             #[cfg(target_arch = "x86_64")]
             libc::SYS_mkdir => self.makes(call, here(), a),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_rmdir | libc::SYS_unlink => self.changes(call, here(), a, "remove"),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_rename => self.moves(call, (here(), a), (here(), b)),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_link => self.links(call, (here(), a), (here(), b)),
-            #[cfg(target_arch = "x86_64")]
             libc::SYS_symlink => self.points(call, a, (here(), b)),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_renameat => self.moves(call, (a, b), (c, d)),
             libc::SYS_mkdirat => self.makes(call, a, b),
             libc::SYS_unlinkat => self.changes(call, a, b, "remove"),
             libc::SYS_renameat2 => self.moves(call, (a, b), (c, d)),
