@@ -3,6 +3,7 @@
 //! Invariant: a tree is walked only when enough has changed since to matter, and never so often that it is felt.
 
 use std::ffi::{CStr, CString};
+use std::fmt;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +36,15 @@ pub(crate) struct DiskLimits {
 impl DiskLimits {
     pub(crate) fn of(config: &SandboxConfig) -> Self {
         Self { quota: config.disk_limit, reserve: config.disk_reserve }
+    }
+}
+
+impl fmt::Display for DiskLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.quota {
+            0 => f.write_str("files not limited"),
+            quota => write!(f, "files {} a thread", Size(quota)),
+        }
     }
 }
 

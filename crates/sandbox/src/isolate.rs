@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub(crate) use bare::BarePlan;
+pub(crate) use bare::{BareOrder, BarePlan};
 pub(crate) use identity::Identity;
 pub(crate) use landlock::abi as landlock_abi;
 pub(crate) use notify::answer_reports;
@@ -119,18 +119,23 @@ pub(crate) fn try_out(identity: &Identity, landlock: u32) -> Result<(), SetupFai
         landlock,
         file_limit: FILE_LIMIT,
     };
-    try_confinement(Confinement::Namespaces(Plan::new(order).map_err(SetupFailure::other)?))
+    try_confinement(Confinement::Namespaces(Plan::new(order).map_err(SetupFailure::other)?), ":")
 }
 
 /// The same for confinement without namespaces.
-pub(crate) fn try_out_bare(abi: u32) -> Result<(), SetupFailure> {
-    let plan = BarePlan::new(abi, &[], &[], Path::new("/"), &Network::Off, FILE_LIMIT)
-        .map_err(SetupFailure::other)?;
-    try_confinement(Confinement::Bare(plan))
+pub(crate) fn try_out_bare(identity: &Identity, abi: u32, home: &Path) -> Result<(), SetupFailure> {
+    // The home may not have been made yet.
+    let cwd = home.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+    let (writable, readable) = (&[], &[]);
+    let network = &Network::Off;
+    let order = BareOrder { abi, identity, writable, readable, cwd, network, file_limit: FILE_LIMIT };
+    let plan = BarePlan::new(order).map_err(SetupFailure::other)?;
+    // Whoever the command is, it must be able to pass through what lies above the home.
+    try_confinement(Confinement::Bare(plan), "cd -P \"$(pwd -P)\"")
 }
 
-fn try_confinement(confinement: Confinement) -> Result<(), SetupFailure> {
-    let (mut shell, link) = confined_shell(confinement, ":").map_err(SetupFailure::other)?;
+fn try_confinement(confinement: Confinement, command: &str) -> Result<(), SetupFailure> {
+    let (mut shell, link) = confined_shell(confinement, command).map_err(SetupFailure::other)?;
     shell.stdout(Stdio::null()).stderr(Stdio::null());
     let ended = shell.spawn().and_then(|mut child| {
         // Nobody is there to answer reports; without a reader, the kernel answers.

@@ -25,7 +25,8 @@ use crate::exec::{Capture, Exec, ExecOutput, Exit, OutputSink, Stream, TextStrea
 use crate::files::{Root, Roots};
 use crate::host::{self, MaskStream, Masked};
 use crate::isolate::{
-    self, BarePlan, Confinement, Descriptors, LaunchError, Order, Plan, SetupFailure, Watch, Writable,
+    self, BareOrder, BarePlan, Confinement, Descriptors, LaunchError, Order, Plan, SetupFailure, Watch,
+    Writable,
 };
 use crate::path::VPath;
 use crate::provider::Shared;
@@ -127,15 +128,23 @@ pub(crate) fn launch(
             (Confinement::Namespaces(plan), exec.command.clone(), None, writable)
         }
         Tier::Landlock => {
-            let scratch = scratch(roots).map_err(could_not)?;
+            let scratch = scratch(roots, setting.identity.owner()).map_err(could_not)?;
             let masked = Masked::new(roots).also(&scratch, "/tmp");
             let (writable, readable): (Vec<_>, Vec<_>) = roots.0.iter().partition(|root| root.writable);
             let path = |root: &Root| root.host.as_path().to_owned();
             let writable: Vec<_> = writable.into_iter().map(path).chain([scratch]).collect();
             let readable: Vec<_> = readable.into_iter().map(path).collect();
             let cwd = host::host_directory(roots, cwd)?;
-            let plan = BarePlan::new(setting.landlock, &writable, &readable, &cwd, network, file_limit);
-            let mut plan = plan.map_err(could_not)?;
+            let order = BareOrder {
+                abi: setting.landlock,
+                identity: &setting.identity,
+                writable: &writable,
+                readable: &readable,
+                cwd: &cwd,
+                network,
+                file_limit,
+            };
+            let mut plan = BarePlan::new(order).map_err(could_not)?;
             plan.join(Grouped::doors(group.as_ref()));
             for (_, value) in &mut env {
                 *value = masked.rewrite(value);
@@ -169,9 +178,12 @@ pub(crate) fn scratch_of(roots: &Roots) -> Option<PathBuf> {
     Some(workspace.parent()?.parent()?.join("tmp"))
 }
 
-fn scratch(roots: &Roots) -> io::Result<PathBuf> {
+fn scratch(roots: &Roots, owner: Option<u32>) -> io::Result<PathBuf> {
     let scratch = scratch_of(roots).ok_or_else(|| io::Error::other("the thread has no directory"))?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch)?;
+    if owner.is_some() {
+        std::os::unix::fs::lchown(&scratch, owner, owner)?;
+    }
     Ok(scratch)
 }
 

@@ -14,6 +14,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::child::{self, Ends, Failure, Side, at};
 use super::filter::{Filters, Options, Report};
+use super::identity::Identity;
 use super::landlock::{Grant, Handled, Ruleset};
 use super::plan::{self, LIMITS};
 use super::report::Stage;
@@ -28,20 +29,29 @@ pub(crate) struct BarePlan {
     grants: Vec<(OwnedFd, Grant, bool)>,
     cgroups: Vec<RawFd>,
     limits: Vec<(Resource, u64)>,
+    /// The user to become, where hart is root.
+    become_user: Option<u32>,
     cwd: CString,
     filters: Filters,
 }
 
+/// What a plan is made for; `writable` and `readable` are directories of the host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BareOrder<'a> {
+    /// The version of Landlock.
+    pub(crate) abi: u32,
+    pub(crate) identity: &'a Identity,
+    pub(crate) writable: &'a [PathBuf],
+    pub(crate) readable: &'a [PathBuf],
+    pub(crate) cwd: &'a Path,
+    pub(crate) network: &'a Network,
+    pub(crate) file_limit: u64,
+}
+
 impl BarePlan {
-    /// `writable` and `readable` are directories of the host.
-    pub(crate) fn new(
-        abi: u32,
-        writable: &[PathBuf],
-        readable: &[PathBuf],
-        cwd: &Path,
-        network: &Network,
-        file_limit: u64,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(order: BareOrder<'_>) -> io::Result<Self> {
+        let BareOrder { abi, identity, writable, readable, cwd, network, file_limit } = order;
+        let become_user = identity.owner();
         let mut grants = Vec::new();
         for path in plan::system_paths().into_iter().chain(readable.iter().cloned()).chain(["/proc".into()]) {
             grants.extend(open(&path, Grant::Read));
@@ -60,7 +70,7 @@ impl BarePlan {
         }
         let mut limits = LIMITS.to_vec();
         limits.push((libc::RLIMIT_FSIZE, file_limit));
-        if !rustix::process::geteuid().is_root() {
+        if become_user.is_some() || !rustix::process::geteuid().is_root() {
             // Counted over all processes of the user, not only those of this command.
             limits.push((libc::RLIMIT_NPROC, 4_096));
         }
@@ -71,6 +81,7 @@ impl BarePlan {
             grants,
             cgroups: Vec::new(),
             limits,
+            become_user,
             cwd: CString::new(cwd.as_os_str().as_bytes())?,
             filters: Filters::new(options),
         })
@@ -116,7 +127,7 @@ fn confine(plan: &BarePlan, ends: Ends) -> Result<(), Failure> {
     at(Stage::DieWithParent, sys::die_with_parent())?;
     child::join_cgroups(&plan.cgroups)?;
     at(Stage::WorkingDirectory, sys::change_directory(&plan.cwd))?;
-    child::give_up_privileges(&plan.limits, None)?;
+    child::give_up_privileges(&plan.limits, plan.become_user)?;
     at(Stage::Landlock, restrict(plan))?;
     child::install_filter(&plan.filters, ends)
 }
