@@ -114,6 +114,24 @@ impl Disk {
         Self { dirs, limits, known: Mutex::default() }
     }
 
+    /// What is left, for `hart doctor`. Of the nearest directory that exists: it may not have been made yet.
+    pub(crate) fn describe(mut self) -> String {
+        for dir in &mut self.dirs {
+            *dir = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir).to_owned();
+        }
+        match self.space() {
+            None => "unknown".to_owned(),
+            Some(Space { free, reserve, .. }) if free < reserve => {
+                format!(
+                    "{} left, less than the {} that must stay free: nothing is run or written",
+                    Size(free),
+                    Size(reserve)
+                )
+            }
+            Some(Space { free, reserve, .. }) => format!("{} left, {} stay free", Size(free), Size(reserve)),
+        }
+    }
+
     /// Asked before `more` bytes are written. Blocks.
     pub(crate) fn admit(&self, more: u64) -> Result<()> {
         let space = self.space();
@@ -200,7 +218,7 @@ impl Disk {
 
     fn measure(&self) -> u64 {
         let begun = Instant::now();
-        let used = self.dirs.iter().map(|dir| tree_size(dir)).fold(0, u64::saturating_add);
+        let used = self.dirs.iter().map(tree_size).fold(0, u64::saturating_add);
         if let Some(space) = self.space() {
             let (at, took) = (Instant::now(), begun.elapsed());
             *self.lock() = Some(Known { used, free: space.free, entries: space.entries, at, took });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::cgroup::{Cgroups, Limits};
 use crate::config::SandboxConfig;
-use crate::disk::DiskLimits;
+use crate::disk::{Disk, DiskLimits};
 use crate::egress::Network;
 use crate::isolate::{self, Identity, SetupFailure};
 
@@ -49,7 +49,7 @@ pub struct Namespace {
 pub struct TierReport {
     pub tier: Tier,
     pub namespaces: Vec<Namespace>,
-    /// What else is in force, one line each: `user`, `limits`, `landlock`, `seccomp`, `network`.
+    /// What else is in force, one line each: `user`, `limits`, `disk`, `landlock`, `network`.
     pub layers: Vec<(&'static str, String)>,
     /// What failed, if isolation is not in force.
     pub reason: Option<String>,
@@ -138,7 +138,7 @@ impl Setting {
             report.fix = report.fix.map(|fix| format!("{fix}; or set `sandbox.network: off`"));
         }
         if confined {
-            report.layers = layers(tier, config, &found, landlock, &cgroups, limits);
+            report.layers = layers(tier, config, home, &found, landlock, &cgroups);
         }
         Self { report, identity: found, cgroups: Arc::new(cgroups), limits, landlock }
     }
@@ -166,10 +166,10 @@ fn bare_identity(config: &SandboxConfig, home: &Path, landlock: u32) -> Option<I
 fn layers(
     tier: Tier,
     config: &SandboxConfig,
+    home: &Path,
     identity: &Identity,
     landlock: u32,
     cgroups: &Cgroups,
-    limits: Limits,
 ) -> Vec<(&'static str, String)> {
     let abi = match landlock {
         0 => "no: the kernel lacks it (Linux 5.13 has the first)".to_owned(),
@@ -187,7 +187,8 @@ fn layers(
     let disk = DiskLimits::of(config);
     vec![
         ("user", user),
-        ("limits", format!("{}, {disk}", cgroups.describe(limits))),
+        ("limits", format!("{}, {disk}", cgroups.describe(Limits::of(config)))),
+        ("disk", Disk::new(vec![home.to_owned()], disk).describe()),
         ("landlock", abi),
         ("network", config.network.to_string()),
     ]

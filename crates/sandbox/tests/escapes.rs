@@ -1,7 +1,6 @@
 //! Ways out, each tried: a table of attempts with the rule that stops them.
 //!
-//! A command "escapes" by ending with 0. Rules of `seccomp` are reported by the kernel to hart, so for them the test
-//! also asks that hart heard of it. The other layers refuse without a word; there the id in the table is all there is.
+//! A command "escapes" by ending with 0. Each attempt must also leave a line with the id of a rule that the guide lists.
 //! Every attempt is written so that, were it to succeed, the machine would stay as it is.
 
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +26,10 @@ enum In {
 }
 use In::{All, Namespaces};
 
-/// Rule, where, attempt. `{outside}` is a directory beside hart's home with a file `secret`, `{home}` hart's home,
+/// Of an attempt that tries nothing against a rule: what it looks for is simply not there. The guide names them.
+const NOTHING_TRIED: &str = "";
+
+/// Rules (one of them must be heard), where, attempt. `{outside}` is a directory beside hart's home with a file `secret`, `{home}` hart's home,
 /// `{other}` the workspace of another thread, `{port}` a TCP port and `{name}` an abstract socket of the host.
 const TABLE: &[(&str, In, &str)] = &[
     // Writing outside.
@@ -76,8 +78,8 @@ const TABLE: &[(&str, In, &str)] = &[
     ("text.process", All, "cat /proc/{pid}/environ | grep -q ."),
     ("process.signal", All, "kill -0 {pid}"),
     ("seccomp.process", Namespaces, "perl -e 'exit(syscall(101, 16, 1, 0, 0) == 0 ? 0 : 1)'"),
-    ("", All, "env | grep -qi 'secret\\|token\\|cargo'"),
-    ("", All, "ls -l /proc/self/fd | grep -q 'secret\\|socket:\\|/home/'"),
+    (NOTHING_TRIED, All, "env | grep -qi 'secret\\|token\\|cargo'"),
+    (NOTHING_TRIED, All, "ls -l /proc/self/fd | grep -q 'secret\\|socket:\\|/home/'"),
     // Kernel settings; opened, never written.
     ("file.write", All, "exec 3>>/proc/sys/kernel/core_pattern"),
     ("file.write", All, "exec 3>>/proc/sys/vm/drop_caches"),
@@ -123,7 +125,7 @@ const TABLE: &[(&str, In, &str)] = &[
         "perl -e '$f = \"made\"; exit(syscall(257, -100, $f, 0x41, 04755) == -1 ? 1 : 0)'",
     ),
     // Capabilities and users.
-    ("", All, "grep -q 'CapEff.*[1-9a-f]' /proc/self/status"),
+    (NOTHING_TRIED, All, "grep -q 'CapEff.*[1-9a-f]' /proc/self/status"),
     ("seccomp.privilege", All, "chroot / true"),
     ("seccomp.privilege", Namespaces, ": > f; perl -e 'exit(chown(0, 0, \"f\") ? 0 : 1)'"),
     ("seccomp.privilege", Namespaces, "perl -e '$< = 0; exit($< == 0 ? 0 : 1)'"),
@@ -217,7 +219,7 @@ async fn attempt_all(home: &Path, tier: Tier) -> usize {
         if output.exit.success() {
             failures.push(format!("ESCAPED {rule}: {attempt}\n  {output:?}"));
         }
-        let logged = rule.is_empty() || rule.split('|').any(|rule| heard.contains(&rule));
+        let logged = *rule == NOTHING_TRIED || rule.split('|').any(|rule| heard.contains(&rule));
         if !logged {
             failures.push(format!("NOT LOGGED {rule}: {attempt}\n  heard {heard:?}, {output:?}"));
         }
@@ -287,4 +289,40 @@ fn the_same_holds_for_an_ordinary_user() {
         "{printed}{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn the_guide_lists_every_rule_and_every_attempt_without_one() {
+    let guide = include_str!("../../../docs/guide/sandbox.md");
+    let (prefix, nothing) =
+        (|rule: &str| format!("`{rule}`"), |row: &&(&str, In, &str)| row.0 == NOTHING_TRIED);
+    for rule in TABLE.iter().flat_map(|(rules, ..)| rules.split('|')).filter(|rule| !rule.is_empty()) {
+        assert!(guide.contains(&prefix(rule)), "{rule} is not in the guide");
+    }
+    let unlogged: Vec<&str> = TABLE.iter().filter(nothing).map(|(_, _, attempt)| *attempt).collect();
+    assert_eq!(unlogged.len(), 3, "{unlogged:?}");
+    for attempt in unlogged {
+        assert!(guide.contains(&prefix(attempt)), "{attempt} is not in the guide");
+    }
+}
+
+#[tokio::test]
+async fn ordinary_work_leaves_no_line() {
+    let Some(place) = crate::support::Place::isolated().await else { return };
+    for work in [
+        "mkdir -p /mnt/user-data/workspace/a/b && touch a/b/c && echo x > /tmp/y && cp -r a z && mv z w && rm -rf w",
+        "ln -s a/b link && ln -s /usr/bin/env env && ln a/b/c hard && cat link/c; ls -la / /etc /usr /mnt/user-data",
+        "cd /tmp && for i in 1 2 3; do echo $i > $i 2>/dev/null; done; cat * | sort > all; sleep 0.01 & kill $!; wait",
+        "echo 'see /etc/shadow' > note; printf '%s' /root; sed -n '/x/p' note; awk '/see/ {print $1}' note; ulimit -c 0",
+        "[ ! -x /usr/bin/python3 ] || python3 -c 'import json, tempfile, threading; \
+         threading.Thread(target=int).start(); open(\"j\", \"w\").write(json.dumps([1])); tempfile.mkdtemp()'",
+        "[ ! -x /usr/bin/git ] || (git init -q g && cd g && echo x > f && git add f && git -c user.name=a -c user.email=b \
+         commit -qm x && git clone -q . ../h)",
+    ] {
+        let heard = Heard::default();
+        let exec = Exec::new(work).timeout(PATIENCE);
+        let output = place.sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
+        assert!(output.exit.success(), "{work}: {output:?}");
+        assert_eq!(heard.0.into_inner().unwrap(), [] as [&str; 0], "{work}: {output:?}");
+    }
 }

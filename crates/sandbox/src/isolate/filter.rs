@@ -275,6 +275,9 @@ fn other_users(filter: &mut Filter, deny: sock_filter) {
     filter.extend(for_call(libc::SYS_ptrace, &first_process));
 }
 
+/// `RLIMIT_CORE`, whose type differs between C libraries.
+const CORE: u32 = 4;
+
 /// Calls that are seldom made and often refused elsewhere.
 fn watch(filter: &mut Filter, own_network: bool) {
     let note = answer(SECCOMP_RET_USER_NOTIF);
@@ -298,10 +301,9 @@ fn watch(filter: &mut Filter, own_network: bool) {
     for number in calls {
         filter.extend([jump(BPF_JEQ, number as u32, 0, 1), note]);
     }
-    let core = libc::RLIMIT_CORE as u32;
-    let set = [load(argument(1)), jump(BPF_JEQ, core, 0, 3), load(argument(2)), jump(BPF_JEQ, 0, 1, 0), note];
+    let set = [load(argument(1)), jump(BPF_JEQ, CORE, 0, 3), load(argument(2)), jump(BPF_JEQ, 0, 1, 0), note];
     filter.extend(for_call(libc::SYS_prlimit64, &set));
-    filter.extend(for_call(libc::SYS_setrlimit, &any_is(&[0], core, note)));
+    filter.extend(for_call(libc::SYS_setrlimit, &any_is(&[0], CORE, note)));
 }
 
 /// Calls that change what is at a path, with the arguments that are open directories. The old ones without such an

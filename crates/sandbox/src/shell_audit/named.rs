@@ -78,10 +78,16 @@ fn other_user(simple: &Simple) -> Option<&str> {
     Some(base_name(first)).filter(|name| matches!(*name, "su" | "sudo" | "doas" | "pkexec"))
 }
 
+/// Programs whose first argument is a pattern, which may look like a path.
+const PATTERN_FIRST: [&str; 8] = ["sed", "awk", "gawk", "mawk", "grep", "egrep", "fgrep", "rg"];
+
 /// Words that are paths, and the targets of redirections. What is only printed is no path.
 fn paths(simple: &Simple) -> impl Iterator<Item = &str> {
     let printed = simple.program().is_some_and(|(name, _)| matches!(name, "echo" | "printf"));
-    let words = simple.words.iter().filter(move |_| !printed).map(String::as_str);
+    let pattern = simple.program().filter(|(name, _)| PATTERN_FIRST.contains(name));
+    let pattern = pattern.and_then(|(_, args)| args.iter().find(|word| !word.starts_with('-')));
+    let is_pattern = move |word: &&String| pattern.is_some_and(|pattern| std::ptr::eq(pattern, *word));
+    let words = simple.words.iter().filter(move |word| !printed && !is_pattern(word)).map(String::as_str);
     let words = words.map(|word| word.split_once('=').map_or(word, |(_, value)| value));
     words
         .chain(simple.redirects.iter().map(|redirect| redirect.target.as_str()))
@@ -150,3 +156,7 @@ fn shortened(path: &str) -> String {
             .collect::<String>(),
     )
 }
+
+#[cfg(test)]
+#[path = "named_tests.rs"]
+mod tests;

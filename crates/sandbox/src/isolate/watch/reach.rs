@@ -78,6 +78,10 @@ fn local(pid: u32, name: &[u8]) -> Refused {
 }
 
 fn internet(pid: u32, to: SocketAddr) -> Refused {
+    // Without a port nothing is sent: the C library asks the kernel which address it would use.
+    if to.port() == 0 {
+        return None;
+    }
     let own = to.ip().is_loopback() || to.ip().is_unspecified();
     if !own {
         return Some(("net.off", format!("connection to {to}")));
