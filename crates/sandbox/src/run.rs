@@ -1,37 +1,30 @@
-//! Starts a command and stays with it until nothing of it is left.
+//! Stays with a command until nothing of it is left.
 //!
 //! Invariant: output never blocks the command for longer than the sink takes, and no ending leaves a process behind.
 
-use std::io;
-use std::os::fd::RawFd;
-use std::os::unix::fs::DirBuilderExt;
+mod launch;
+mod tap;
+
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use launch::{Grouped, unavailable};
+pub(crate) use launch::{Launched, launch, scratch_of};
+use tap::Tap;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::{Audit, Denied};
-use crate::cgroup::{Cgroups, Group};
 use crate::disk::{Disk, Full};
 use crate::egress::{self, Network, Rules};
 use crate::error::{Result, SandboxError};
-use crate::exec::{Capture, Exec, ExecOutput, Exit, OutputSink, Stream, TextStream};
-use crate::files::{Root, Roots};
-use crate::host::{self, MaskStream, Masked};
-use crate::isolate::{
-    self, BareOrder, BarePlan, Confinement, Descriptors, LaunchError, Order, Plan, SetupFailure, Watch,
-    Writable,
-};
-use crate::path::VPath;
+use crate::exec::{ExecOutput, Exit, OutputSink, Stream};
+use crate::host::{self, Masked};
+use crate::isolate::{self, Descriptors, Watch};
 use crate::provider::Shared;
-use crate::shell_audit::{Shown, named_outside};
-use crate::tier::{Setting, Tier, fix_for};
 
 /// A dead tree closes its pipes at once; this is for a kernel under load that is slow to bury it.
 const BURIAL: Duration = Duration::from_secs(5);
@@ -50,166 +43,6 @@ const FILE_TOO_LARGE: i32 = 128 + libc::SIGXFSZ;
 pub(crate) struct Limits {
     pub(crate) timeout: Duration,
     pub(crate) output_limit: usize,
-}
-
-/// A command that is running.
-pub(crate) enum Launched {
-    Confined {
-        running: isolate::Running,
-        masked: Option<Masked>,
-        group: Option<Grouped>,
-        watch: Watch,
-        /// What its text names that it cannot have.
-        named: Vec<(&'static str, String)>,
-    },
-    Host(host::Running),
-}
-
-/// A control group that is removed whatever happens.
-pub(crate) struct Grouped {
-    all: Arc<Cgroups>,
-    group: Option<Group>,
-}
-
-impl Grouped {
-    fn new(setting: &Setting) -> Option<Self> {
-        let group = setting.cgroups.group(setting.limits)?;
-        Some(Self { all: Arc::clone(&setting.cgroups), group: Some(group) })
-    }
-
-    fn doors(this: Option<&Self>) -> Vec<RawFd> {
-        this.and_then(|this| this.group.as_ref()).map(Group::doors).unwrap_or_default()
-    }
-}
-
-impl Drop for Grouped {
-    fn drop(&mut self) {
-        if let Some(group) = self.group.take() {
-            self.all.remove(group);
-        }
-    }
-}
-
-/// Blocks for the few milliseconds of the set-up.
-pub(crate) fn launch(
-    shared: &Shared,
-    roots: &Roots,
-    exec: &Exec,
-    cwd: &VPath,
-    disk: &Disk,
-) -> Result<Launched> {
-    let file_limit = disk.file_limit(isolate::FILE_LIMIT)?;
-    let setting = shared.setting();
-    let report = &setting.report;
-    let mut env = environment(shared, exec);
-    let could_not = |error: io::Error| SandboxError::Spawn { reason: error.to_string() };
-    let network = &shared.config.network;
-    let group = match report.tier {
-        Tier::Isolated | Tier::Landlock => Grouped::new(setting),
-        Tier::Host | Tier::Refused => None,
-    };
-    let shown = Shown::new(roots, &shared.home);
-    let (confinement, command, masked, writable) = match report.tier {
-        Tier::Isolated => {
-            let order = Order {
-                roots,
-                hidden: &shared.home,
-                cwd: cwd.as_str(),
-                identity: &setting.identity,
-                network,
-                pids_limit: setting.limits.pids,
-                landlock: setting.landlock,
-                file_limit,
-            };
-            let mut plan = Plan::new(order).map_err(could_not)?;
-            plan.join(Grouped::doors(group.as_ref()));
-            let writable = roots.0.iter().filter(|root| root.writable).map(|root| root.shown_at.to_string());
-            let writable = writable.chain(isolate::SCRATCH.map(str::to_owned)).collect();
-            (Confinement::Namespaces(plan), exec.command.clone(), None, writable)
-        }
-        Tier::Landlock => {
-            let scratch = scratch(roots, setting.identity.owner()).map_err(could_not)?;
-            let masked = Masked::new(roots).also(&scratch, "/tmp");
-            let (writable, readable): (Vec<_>, Vec<_>) = roots.0.iter().partition(|root| root.writable);
-            let path = |root: &Root| root.host.as_path().to_owned();
-            let writable: Vec<_> = writable.into_iter().map(path).chain([scratch]).collect();
-            let readable: Vec<_> = readable.into_iter().map(path).collect();
-            let cwd = host::host_directory(roots, cwd)?;
-            let order = BareOrder {
-                abi: setting.landlock,
-                identity: &setting.identity,
-                writable: &writable,
-                readable: &readable,
-                cwd: &cwd,
-                network,
-                file_limit,
-            };
-            let mut plan = BarePlan::new(order).map_err(could_not)?;
-            plan.join(Grouped::doors(group.as_ref()));
-            for (_, value) in &mut env {
-                *value = masked.rewrite(value);
-            }
-            let writable = writable.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>();
-            (Confinement::Bare(plan), masked.rewrite(&exec.command), Some(masked), writable)
-        }
-        Tier::Host => return host::launch(roots, &exec.command, cwd, &env).map(Launched::Host),
-        Tier::Refused => {
-            return Err(SandboxError::Unavailable {
-                reason: report.reason.clone().unwrap_or_default(),
-                fix: report.fix.clone().unwrap_or_default(),
-            });
-        }
-    };
-    match isolate::launch(confinement, &command, &env) {
-        Ok(running) => {
-            let ancestor = running.child.id();
-            let watch = Watch { writable: Writable::new(writable), masked: masked.clone(), ancestor };
-            let named = named_outside(&exec.command, &shown);
-            Ok(Launched::Confined { running, masked, group, watch, named })
-        }
-        Err(LaunchError::Setup(failure)) => Err(unavailable(&failure)),
-        Err(LaunchError::Io(error)) => Err(could_not(error)),
-    }
-}
-
-/// What stands for `/tmp` where there is no private one: beside the thread's own directories.
-pub(crate) fn scratch_of(roots: &Roots) -> Option<PathBuf> {
-    let workspace = roots.of_thread().next()?.host.as_path();
-    Some(workspace.parent()?.parent()?.join("tmp"))
-}
-
-fn scratch(roots: &Roots, owner: Option<u32>) -> io::Result<PathBuf> {
-    let scratch = scratch_of(roots).ok_or_else(|| io::Error::other("the thread has no directory"))?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&scratch)?;
-    if owner.is_some() {
-        std::os::unix::fs::lchown(&scratch, owner, owner)?;
-    }
-    Ok(scratch)
-}
-
-fn unavailable(failure: &SetupFailure) -> SandboxError {
-    let fix = fix_for(failure, |knob| std::fs::read_to_string(knob).ok());
-    SandboxError::Unavailable { reason: failure.to_string(), fix }
-}
-
-/// All a command gets: nothing of hart's own environment, which holds keys.
-fn environment(shared: &Shared, exec: &Exec) -> Vec<(String, String)> {
-    const BASE: [(&str, &str); 7] = [
-        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-        ("HOME", isolate::HOME),
-        ("USER", isolate::USER),
-        ("LOGNAME", isolate::USER),
-        ("LANG", "C.UTF-8"),
-        ("TERM", "dumb"),
-        ("TMPDIR", "/tmp"),
-    ];
-    let base = BASE.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
-    let configured = shared.config.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
-    let proxy = match &shared.config.network {
-        Network::Hosts(_) if shared.tier().tier == Tier::Isolated => egress::environment(),
-        _ => Vec::new(),
-    };
-    base.chain(proxy).chain(configured).chain(exec.env.iter().cloned()).collect()
 }
 
 /// Collects output until the command ends or is ended.
@@ -413,47 +246,5 @@ fn exit_of(status: ExitStatus) -> Exit {
     match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(code),
         (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
-    }
-}
-
-/// One of the two streams: what is kept of it, and who sees it live.
-struct Tap<'a> {
-    which: Stream,
-    capture: Capture,
-    text: TextStream,
-    mask: Option<MaskStream>,
-    sink: Option<&'a dyn OutputSink>,
-}
-
-impl<'a> Tap<'a> {
-    fn new(which: Stream, limit: usize, masked: Option<Masked>, sink: Option<&'a dyn OutputSink>) -> Self {
-        let mask = masked.map(MaskStream::new);
-        Self { which, capture: Capture::new(limit), text: TextStream::default(), mask, sink }
-    }
-
-    /// Reads until the end, whatever becomes of what was read.
-    async fn drain(&mut self, stream: Option<impl AsyncRead + Unpin>) {
-        let Some(mut stream) = stream else { return };
-        let mut buffer = vec![0; 32 << 10];
-        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-            let bytes = buffer.get(..read).unwrap_or_default();
-            match self.mask.as_mut().map(|mask| mask.push(bytes)) {
-                Some(masked) => self.take(&masked),
-                None => self.take(bytes),
-            }
-        }
-        if let Some(mask) = self.mask.take() {
-            self.take(&mask.finish());
-        }
-        if let Some(sink) = self.sink {
-            std::mem::take(&mut self.text).finish(|text| sink.output(self.which, text));
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        self.capture.push(bytes);
-        if let Some(sink) = self.sink {
-            self.text.push(bytes, |text| sink.output(self.which, text));
-        }
     }
 }
