@@ -4,7 +4,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use hart_types::{ThreadId, UserId};
@@ -59,6 +59,19 @@ impl ThreadDirs {
             if std::fs::metadata(dir.as_path())?.uid() != owner {
                 give_tree(dir.as_path(), owner)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Lets a user to whom the directories were given pass through what lies above them, and see nothing of it.
+    pub(crate) fn let_pass(&self) -> io::Result<()> {
+        const PASS: u32 = 0o011;
+        // `user-data`, the thread, `threads`, the user, `users`: hart made them all.
+        const OWN: usize = 5;
+        for dir in self.workspace().as_path().ancestors().skip(1).take(OWN) {
+            let mut permissions = std::fs::metadata(dir)?.permissions();
+            permissions.set_mode(permissions.mode() | PASS);
+            std::fs::set_permissions(dir, permissions)?;
         }
         Ok(())
     }

@@ -48,6 +48,9 @@ pub enum SandboxError {
     Spawn { reason: String },
     #[error("{limit} commands run in the background already; end one of them first, or wait until one ends")]
     TooManyBackground { limit: usize },
+    /// A limit of the thread or of the disk is reached.
+    #[error("no room to write: {reason}")]
+    DiskFull { rule: &'static str, reason: String },
     #[error("`{path}`: {source}")]
     Io { path: VPath, source: io::Error },
 }
@@ -64,6 +67,7 @@ impl SandboxError {
             Self::ReadOnly(_) => Some("path.read-only"),
             Self::NotAFile { .. } => Some("path.special-file"),
             Self::Unavailable { .. } => Some("tier.refused"),
+            Self::DiskFull { rule, .. } => Some(rule),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ mod cgroup;
 mod config;
 mod contract;
 mod dirs;
+mod disk;
 mod egress;
 mod error;
 mod exec;
@@ -26,6 +27,7 @@ mod run;
 mod save;
 mod search;
 mod shell_audit;
+mod size;
 mod snapshot;
 mod tier;
 

@@ -13,6 +13,7 @@ use crate::contract::{
     Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, LineQuery, Lines, Listing, Sandbox, Stat,
     WriteMode,
 };
+use crate::disk::{Disk, DiskLimits};
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
@@ -29,11 +30,15 @@ pub(crate) struct LocalSandbox {
     id: SandboxId,
     roots: Arc<Roots>,
     shared: Arc<Shared>,
+    disk: Arc<Disk>,
 }
 
 impl LocalSandbox {
     pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
-        Self { id, roots: Arc::new(roots), shared }
+        let mut dirs: Vec<_> = roots.of_thread().map(|root| root.host.as_path().to_owned()).collect();
+        dirs.extend(run::scratch_of(&roots));
+        let disk = Arc::new(Disk::new(dirs, DiskLimits::of(&shared.config)));
+        Self { disk, id, roots: Arc::new(roots), shared }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -61,8 +66,10 @@ impl LocalSandbox {
 
     /// The work keeps the file to itself until it is done, even if its caller goes away meanwhile.
     async fn write_held(&self, held: Held, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
+        let disk = Arc::clone(&self.disk);
         self.with_roots(path, move |roots, path| {
             let _held = held;
+            disk.admit(content.len() as u64)?;
             match mode {
                 WriteMode::Append => files::append(roots, path, &content),
                 WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
@@ -128,13 +135,14 @@ impl Sandbox for LocalSandbox {
         let save = exec.save.clone();
         let filter = OutputFilter { roots: &self.roots, save: save.as_deref(), inner: on_output };
         let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
-        let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
+        let disk = Arc::clone(&self.disk);
+        let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd, &disk))
             .await
             .map_err(|_| SandboxError::Spawn { reason: "the start was aborted".to_owned() })??;
         // Without a listener the text need not be cut into whole characters at all.
         let listens = filter.save.is_some() || filter.inner.is_some();
         let sink = listens.then_some(&filter as &dyn OutputSink);
-        run::supervise(launched, limits, sink, cancel, &self.shared).await
+        run::supervise(launched, limits, sink, cancel, &self.shared, &self.disk).await
     }
 
     async fn read(&self, path: &VPath) -> Result<Vec<u8>> {

@@ -77,6 +77,15 @@ impl HostMask {
         self
     }
 
+    /// A whole text as it is shown.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        let mut shown = Vec::with_capacity(text.len());
+        let mut stream = MaskStream::new(self.clone());
+        stream.push(text.as_bytes(), |bytes| shown.extend_from_slice(bytes));
+        stream.finish(|bytes| shown.extend_from_slice(bytes));
+        String::from_utf8_lossy(&shown).into_owned()
+    }
+
     fn add(&mut self, host: &str, shown: &str, begins: Begins) {
         if host.len() > 1 {
             let finder = Finder::new(host).into_owned();

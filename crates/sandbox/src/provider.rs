@@ -18,7 +18,7 @@ use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
 use crate::locks::FileLocks;
 use crate::path::{HostPath, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
-use crate::tier::{Setting, TierReport};
+use crate::tier::{Setting, Tier, TierReport};
 
 /// Sandboxes that nobody holds are forgotten beyond this many; their files stay.
 const KEPT: usize = 256;
@@ -140,6 +140,9 @@ impl SandboxProvider for LocalSandboxProvider {
                 && let Some(owner) = shared.setting().identity.owner()
             {
                 dirs.give_to(owner)?;
+                if shared.tier().tier == Tier::Landlock {
+                    dirs.let_pass()?;
+                }
             }
             Ok(())
         };

@@ -101,6 +101,18 @@ pub(super) fn own() -> Vec<Key> {
         ),
         key("sandbox.pids_limit", AMOUNT, "512", "Processes and threads of one command; 0 is no limit."),
         key("sandbox.cpus", Kind::Number, "0", "Processors' worth of time of one command; 0 is no limit."),
+        key(
+            "sandbox.disk_limit",
+            Kind::Any,
+            "8g",
+            "What all files of a thread may take, such as `2g`; 0 is no limit.",
+        ),
+        key(
+            "sandbox.disk_reserve",
+            Kind::Any,
+            "1g or a twentieth",
+            "What must stay free on the disk of the threads' files; with less, nothing is written or run.",
+        ),
         key("sandbox.run_as", AMOUNT, "65532", "The user id of commands where hart itself is root."),
     ];
     keys.extend(calls());
