@@ -38,6 +38,8 @@ pub(crate) struct Fitted {
     told: AtomicU32,
     /// Messages whose images were replaced, so that a growing conversation keeps its identity.
     replaced: Mutex<Encodings<Message, Replaced>>,
+    /// The same for instructions that became the user's words.
+    spoken: Mutex<Encodings<Message, Replaced>>,
 }
 
 /// The message as this model gets it; `None` when it is sent as it is.
@@ -140,6 +142,7 @@ impl Fitted {
             temperature: config.temperature.filter(|_| refused).map(|degree| degree as f32),
             told: AtomicU32::new(0),
             replaced: Mutex::default(),
+            spoken: Mutex::default(),
         }
     }
 
@@ -162,7 +165,8 @@ impl Fitted {
         let after = self.fit_output(&mut request);
         self.fit_content(&mut request.messages);
         if self.capabilities.single_system_message.yes() {
-            merge_systems(&mut request);
+            let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+            merge_systems(&mut request, &mut spoken);
         }
         (request, after)
     }
@@ -258,14 +262,27 @@ impl Fitted {
     }
 }
 
-/// All instructions become one, in their order: the model refuses a second system message wherever it stands.
-fn merge_systems(request: &mut ChatRequest) {
-    let is_system = |message: &&Arc<Message>| matches!(message.body, Body::System);
-    let said = request.messages.iter().filter(is_system).map(|message| message.text());
-    let texts: Vec<String> = request.system.iter().map(|text| text.to_string()).chain(said).collect();
-    if texts.len() > usize::from(request.system.is_some()) {
+/// The instructions at the start become one, in their order: the model refuses a second system message wherever it
+/// stands. Later ones are spoken by the user, where they are: pulled to the front, each would change the start of the
+/// request, and with it all that the provider has cached.
+fn merge_systems(request: &mut ChatRequest, replaced: &mut Encodings<Message, Replaced>) {
+    let is_system = |message: &Arc<Message>| matches!(message.body, Body::System);
+    let leading = request.messages.iter().take_while(|message| is_system(message)).count();
+    if leading > 0 {
+        let said = request.messages.iter().take(leading).map(|message| message.text());
+        let texts: Vec<String> = request.system.iter().map(|text| text.to_string()).chain(said).collect();
         request.system = Some(texts.join("\n\n").into());
-        request.messages = request.messages.iter().filter(|message| !is_system(message)).cloned().collect();
+    }
+    if leading > 0 || request.messages.iter().any(is_system) {
+        let spoken = request.messages.iter_from(leading).map(|message| {
+            let Replaced(spoken) = replaced.of(message, |message| {
+                let mut human = message.clone();
+                human.body = Body::Human;
+                Replaced(matches!(message.body, Body::System).then(|| Arc::new(human)))
+            });
+            spoken.unwrap_or_else(|| Arc::clone(message))
+        });
+        request.messages = spoken.collect();
     }
 }
 
