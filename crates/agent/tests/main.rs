@@ -7,7 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod attachments;
 mod boundary;
+mod caching;
 mod chain;
 mod guards;
+mod histories;
+mod plan;
+mod setting;
+mod stage;
 mod support;
+mod titles;

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use hart_kernel::{ChatRequest, Effort, ModelSettings, OutputFormat, Reasoning, ToolChoice, ToolSpec};
 use hart_types::{
@@ -356,7 +358,7 @@ fn encode_plain(message: &Message, text: &str) -> Option<Encoded> {
         }
         Body::Tool(result) => {
             out.extend_from_slice(b"{\"type\":\"tool_result\",\"tool_use_id\":");
-            write_json(&mut out, result.tool_call_id.as_str());
+            write_json(&mut out, &own_id(result.tool_call_id.as_str()));
             if !text.is_empty() {
                 out.extend_from_slice(b",\"content\":");
                 write_json(&mut out, text);
@@ -411,7 +413,7 @@ fn image(source: ImageSource<'_>) -> Value {
 }
 
 fn tool_result(content: &Content, result: &ToolResult) -> Value {
-    let mut block = json!({"type": "tool_result", "tool_use_id": result.tool_call_id.as_str()});
+    let mut block = json!({"type": "tool_result", "tool_use_id": own_id(result.tool_call_id.as_str())});
     if let Some(map) = block.as_object_mut() {
         map.insert("content".to_owned(), user_blocks(content).into());
         if result.status == ToolStatus::Error {
@@ -463,11 +465,21 @@ fn calls(ai: &Ai) -> Vec<(String, Value)> {
         let id = id.map_or_else(|| format!("call_{position}"), ToString::to_string);
         // A nameless call would be refused each time the conversation is sent.
         let name = if name.is_empty() { "unknown" } else { name };
-        (id.clone(), json!({"type": "tool_use", "id": id, "name": name, "input": input}))
+        let block = json!({"type": "tool_use", "id": own_id(&id), "name": name, "input": input});
+        (id, block)
     };
     let valid = ai.tool_calls.iter().map(|c| (c.id.as_ref(), c.name.as_str(), c.args.clone()));
     // What was wrong with these stands in the tool message that answers them.
     let invalid = ai.invalid_tool_calls.iter();
     let invalid = invalid.map(|c| (c.id.as_ref(), c.name.as_deref().unwrap_or_default(), Map::new()));
     valid.chain(invalid).enumerate().map(|(n, (id, name, input))| call(n, id, name, input)).collect()
+}
+
+/// The id in the letters that the API takes; other providers use more.
+fn own_id(id: &str) -> Cow<'_, str> {
+    let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if id.chars().all(taken) {
+        return id.into();
+    }
+    id.chars().map(|c| if taken(c) { c } else { '_' }).collect()
 }
