@@ -19,7 +19,7 @@ fn prefix(request: &RecordedRequest) -> (String, String) {
     let said = said.join(",");
     let start = format!("\"{list}\":[");
     let at = raw.find(&start).unwrap() + start.len();
-    assert!(raw[at..].starts_with(&said), "these are the bytes that went out");
+    assert!(raw.get(at..).unwrap().starts_with(&said), "these are the bytes that went out");
     let fixed = ["system", "instructions", "systemInstruction", "tools"].map(|key| body[key].to_string());
     (fixed.concat(), said)
 }
