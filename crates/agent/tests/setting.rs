@@ -194,3 +194,13 @@ async fn a_memory_that_fails_does_not_stop_the_run() {
     let nothing = DynamicContextConfig { date: false, ..Default::default() };
     assert_eq!(told(nothing, None).await, "S", "nothing to say, no reminder");
 }
+
+#[tokio::test]
+async fn the_prompt_is_lean() {
+    let stage = Stage::with(Dialect::OpenAi, [done()], |_| {}, |builder| builder.plan_mode(true)).await;
+    stage.ask("hello").await.outcome.unwrap();
+    let prompt = stage.server.last_request().texts_of("system").remove(0);
+    let gpt = |entry: &mut hart_models::ModelEntry| entry.model = "gpt-4o".into();
+    let tokens = model(&stage.server, Dialect::OpenAi, gpt).count_text(&prompt);
+    assert!(tokens < 1100, "every request pays for it: {tokens} tokens");
+}
