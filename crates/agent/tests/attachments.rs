@@ -128,8 +128,14 @@ async fn files_may_come_as_input() {
 #[tokio::test]
 async fn a_model_that_sees_gets_the_image_and_the_log_gets_it_once() {
     for dialect in DIALECTS {
-        let paths = json!(["/mnt/user-data/uploads/a.png", "/mnt/user-data/workspace/copy.jpg"]);
-        let turns = [look("c1", paths), look("c2", json!("/mnt/user-data/uploads/a.png")), done(), done()];
+        let args = |path: &str| json!({"description": "d", "paths": [path]});
+        // Two of one answer run side by side.
+        let both = Turn::new().tool_call("c1", "view_image", args("/mnt/user-data/uploads/a.png")).tool_call(
+            "c2",
+            "view_image",
+            args("/mnt/user-data/workspace/copy.jpg"),
+        );
+        let turns = [both, look("c3", json!("/mnt/user-data/uploads/a.png")), done(), done()];
         let stage = Stage::with(dialect, turns, sees, |builder| builder).await;
         stage.put("uploads/a.png", PNG);
         stage.put("workspace/copy.jpg", PNG);

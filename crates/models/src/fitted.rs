@@ -4,6 +4,7 @@
 //! known not to be taken.
 
 mod content;
+mod turns;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use hart_kernel::{
     ChatModel, ChatRequest, ChatStream, Effort, MessageList, ModelError, ModelProfile, ModelSettings,
     Reasoning, ToolChoice,
 };
-use hart_types::{Body, Message};
+use hart_types::Message;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Capabilities, Choice, ThinkingMode};
@@ -21,6 +22,7 @@ use crate::config::{Dialect, ModelConfig};
 use crate::encoded::{Encodings, Size};
 use crate::structured::{self, After, StructuredOutput};
 use content::Unseen;
+use turns::Turns;
 
 /// A model behind what is known of it.
 pub(crate) struct Fitted {
@@ -38,8 +40,7 @@ pub(crate) struct Fitted {
     told: AtomicU32,
     /// Messages whose images were replaced, so that a growing conversation keeps its identity.
     replaced: Mutex<Encodings<Message, Replaced>>,
-    /// The same for instructions that became the user's words.
-    spoken: Mutex<Encodings<Message, Replaced>>,
+    turns: Mutex<Turns>,
 }
 
 /// The message as this model gets it; `None` when it is sent as it is.
@@ -142,7 +143,7 @@ impl Fitted {
             temperature: config.temperature.filter(|_| refused).map(|degree| degree as f32),
             told: AtomicU32::new(0),
             replaced: Mutex::default(),
-            spoken: Mutex::default(),
+            turns: Mutex::default(),
         }
     }
 
@@ -164,9 +165,9 @@ impl Fitted {
         }
         let after = self.fit_output(&mut request);
         self.fit_content(&mut request.messages);
-        if self.capabilities.single_system_message.yes() {
-            let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
-            merge_systems(&mut request, &mut spoken);
+        // Also where nothing is known: no server refuses it, and the templates of many models refuse anything else.
+        if !self.capabilities.single_system_message.no() {
+            self.turns.lock().unwrap_or_else(PoisonError::into_inner).take(&mut request);
         }
         (request, after)
     }
@@ -259,30 +260,6 @@ impl Fitted {
         if changed {
             *messages = fitted.into();
         }
-    }
-}
-
-/// The instructions at the start become one, in their order: the model refuses a second system message wherever it
-/// stands. Later ones are spoken by the user, where they are: pulled to the front, each would change the start of the
-/// request, and with it all that the provider has cached.
-fn merge_systems(request: &mut ChatRequest, replaced: &mut Encodings<Message, Replaced>) {
-    let is_system = |message: &Arc<Message>| matches!(message.body, Body::System);
-    let leading = request.messages.iter().take_while(|message| is_system(message)).count();
-    if leading > 0 {
-        let said = request.messages.iter().take(leading).map(|message| message.text());
-        let texts: Vec<String> = request.system.iter().map(|text| text.to_string()).chain(said).collect();
-        request.system = Some(texts.join("\n\n").into());
-    }
-    if leading > 0 || request.messages.iter().any(is_system) {
-        let spoken = request.messages.iter_from(leading).map(|message| {
-            let Replaced(spoken) = replaced.of(message, |message| {
-                let mut human = message.clone();
-                human.body = Body::Human;
-                Replaced(matches!(message.body, Body::System).then(|| Arc::new(human)))
-            });
-            spoken.unwrap_or_else(|| Arc::clone(message))
-        });
-        request.messages = spoken.collect();
     }
 }
 
