@@ -9,7 +9,8 @@ use hart_tools::ToolOutputConfig;
 
 use crate::Features;
 use crate::middleware::{
-    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, ToolOutputBudget,
+    Clarification, DanglingToolCall, DynamicContext, ReadBeforeWrite, Sandbox, SandboxAudit, ThreadData,
+    Title, Todo, ToolOutputBudget, UnsupportedContent, Uploads, ViewImage, ViewImageConfig,
 };
 
 /// The lead agent's chain.
@@ -22,6 +23,16 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
         ToolOutputBudget::new(ToolOutputConfig::default(), sandboxes.clone())
     });
 
+    // Before anyone speaks of the thread's files.
+    if sandboxes.is_some() {
+        chain.feature(features.thread_data, || ThreadData);
+    }
+
+    // Outside the sandbox: what it looks at is let go of after it.
+    if let Some(sandboxes) = sandboxes.clone() {
+        chain.feature(features.uploads, || Uploads::new(sandboxes));
+    }
+
     // Lets go of the sandbox, and ends what runs in it, when all further in are done with it.
     chain.maybe(features.sandbox);
 
@@ -32,9 +43,31 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
     chain.feature(features.sandbox_audit, SandboxAudit::new);
 
     // Next to the tool: what it compares is what the tool finds.
-    if let Some(sandboxes) = sandboxes {
+    if let Some(sandboxes) = sandboxes.clone() {
         chain.feature(features.read_before_write, || ReadBeforeWrite::new(sandboxes));
     }
+
+    // Appends what changes from day to day, so that nothing before it has to change.
+    chain.feature(features.dynamic_context, DynamicContext::default);
+
+    // Inside whatever shortens the conversation: it sees whether the list is still in it.
+    chain.feature(features.todo, || Todo);
+
+    // Names the thread from the user's words alone, so its place among the others does not matter.
+    chain.feature(features.title, Title::default);
+
+    // Inside whatever counts or shortens messages: images are in the request only.
+    if let Some(sandboxes) = sandboxes {
+        chain.feature(features.view_image, || ViewImage::new(sandboxes, ViewImageConfig::default()));
+    }
+
+    // Next to the model: what is put into the request last can be refused too.
+    chain.feature(features.unsupported_content, || UnsupportedContent);
+
+    // There is no middleware for prompt caching. Requests share their start because every middleware above only appends,
+    // or shows a message the same way each time; the marks that Anthropic's API wants are set where its requests are
+    // written, and the other providers cache by themselves. Nor is there one that merges system messages: `models` does,
+    // for all models that are not known to take several.
 
     // Last: it ends the turn; nothing may follow.
     tail.push(Clarification);

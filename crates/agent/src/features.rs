@@ -28,6 +28,20 @@ pub struct Features {
     pub sandbox_audit: Toggle,
     /// Refuses to overwrite files that were not read.
     pub read_before_write: Toggle,
+    /// Tells clients where the thread's files are. Needs a sandbox.
+    pub thread_data: Toggle,
+    /// Announces the files of a message. Needs a sandbox.
+    pub uploads: Toggle,
+    /// Tells the model the date.
+    pub dynamic_context: Toggle,
+    /// Plan mode; see [`crate::SuperAgentBuilder::plan_mode`].
+    pub todo: Toggle,
+    /// Names the thread.
+    pub title: Toggle,
+    /// Shows images to models that can see. Needs a sandbox.
+    pub view_image: Toggle,
+    /// Asks again in words when a model refuses images or files.
+    pub unsupported_content: Toggle,
 }
 
 impl Default for Features {
@@ -37,6 +51,13 @@ impl Default for Features {
             tool_output: Toggle::On,
             sandbox_audit: Toggle::On,
             read_before_write: Toggle::On,
+            thread_data: Toggle::On,
+            uploads: Toggle::On,
+            dynamic_context: Toggle::On,
+            todo: Toggle::Off,
+            title: Toggle::On,
+            view_image: Toggle::On,
+            unsupported_content: Toggle::On,
         }
     }
 }
@@ -49,6 +70,13 @@ impl Features {
             tool_output: Toggle::Off,
             sandbox_audit: Toggle::Off,
             read_before_write: Toggle::Off,
+            thread_data: Toggle::Off,
+            uploads: Toggle::Off,
+            dynamic_context: Toggle::Off,
+            todo: Toggle::Off,
+            title: Toggle::Off,
+            view_image: Toggle::Off,
+            unsupported_content: Toggle::Off,
         }
     }
 }

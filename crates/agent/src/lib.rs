@@ -8,7 +8,13 @@ mod chain;
 mod features;
 pub mod middleware;
 mod mode;
+mod prompt;
+mod reminder;
+mod repair;
+mod title;
+mod view;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
 pub use features::Features;
 pub use mode::Mode;
+pub use prompt::{Delegation, Listed, Prompt, escape};

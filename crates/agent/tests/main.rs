@@ -7,8 +7,15 @@
     reason = "a test fails by panicking"
 )]
 
+mod attachments;
 mod boundary;
+mod caching;
 mod chain;
 mod guards;
 mod sdk;
+mod histories;
+mod plan;
+mod setting;
+mod stage;
 mod support;
+mod titles;

@@ -27,7 +27,7 @@ mod tool_call;
 pub use agent::{Agent, AgentBuilder};
 pub use async_trait::async_trait;
 pub use checkpoint::{CheckpointError, Checkpointer, Step, StepSource};
-pub use clock::{Clock, SystemClock, Timestamp};
+pub use clock::{Clock, SystemClock, TimeZone, Timestamp};
 pub use context::{RunContext, Scratch};
 pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Snapshot};

@@ -1,12 +1,14 @@
 //! What models are told about the tools.
 
+use std::sync::Arc;
+
 use hart_kernel::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::place::Closed;
 
 /// `(tool, its arguments in order, those it requires)`.
-const EXPECTED: [(&str, &[&str], &[&str]); 11] = [
+const EXPECTED: [(&str, &[&str], &[&str]); 14] = [
     ("bash", &["description", "command", "background"], &["description", "command"]),
     ("background", &["description", "action", "id", "wait_seconds"], &["description", "action"]),
     ("ls", &["description", "path"], &["description", "path"]),
@@ -46,10 +48,19 @@ const EXPECTED: [(&str, &[&str], &[&str]); 11] = [
         &["question", "clarification_type", "context", "options", "fields"],
         &["question", "clarification_type"],
     ),
+    ("write_todos", &["todos"], &["todos"]),
+    ("view_image", &["description", "paths"], &["description", "paths"]),
+    ("list_uploaded_files", &["description", "include_outline", "max_results"], &["description"]),
 ];
 
 fn specs() -> Vec<ToolSpec> {
-    let tools = Closed::tools().into_iter().chain([hart_tools::ask_clarification()]);
+    let more = [
+        hart_tools::ask_clarification(),
+        hart_tools::write_todos(),
+        hart_tools::view_image(Arc::new(Closed)),
+        hart_tools::list_uploaded_files(Arc::new(Closed)),
+    ];
+    let tools = Closed::tools().into_iter().chain(more);
     tools.map(|tool| ToolSpec::clone(tool.spec())).collect()
 }
 
