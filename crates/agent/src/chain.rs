@@ -9,7 +9,8 @@ use hart_tools::ToolOutputConfig;
 
 use crate::Features;
 use crate::middleware::{
-    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, ToolOutputBudget,
+    Budget, CallLimits, Clarification, DanglingToolCall, FinishReason, LoopDetection, ModelError,
+    ReadBeforeWrite, Sandbox, SandboxAudit, TokenUsage, ToolError, ToolOutputBudget, ToolRetry,
 };
 
 /// The lead agent's chain.
@@ -28,6 +29,9 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
     // Repairs the history before any provider, or any wrapper further in, sees it.
     chain.push(DanglingToolCall);
 
+    // Around all that may fail on the way to the model; only the repair, which cannot, is further out.
+    chain.feature(features.model_error, ModelError::default);
+
     // Before anything acts on a call: a blocked one leaves no trace but its line.
     chain.feature(features.sandbox_audit, SandboxAudit::new);
 
@@ -35,6 +39,27 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
     if let Some(sandboxes) = sandboxes {
         chain.feature(features.read_before_write, || ReadBeforeWrite::new(sandboxes));
     }
+
+    // Inside what guards calls, around the rest: a guard's refusal is its own message, a failure becomes one here.
+    chain.feature(features.tool_error, ToolError::default);
+
+    // Inside of it, so that only the last failure is reported.
+    chain.feature(features.tool_retry, ToolRetry::default);
+
+    // Outside of what may ask again, so that every call is counted.
+    chain.feature(features.token_usage, TokenUsage::default);
+
+    // Next to it: what is counted is charged.
+    chain.feature(features.budget, Budget::default);
+
+    // Before anything looks at an answer's calls: there are no more of them than can be run.
+    chain.feature(features.call_limits, CallLimits::default);
+
+    // Inside all that shortens results: what it compares is what the tools said.
+    chain.feature(features.loop_detection, LoopDetection::default);
+
+    // Innermost around the model: nobody else sees a call that is not whole.
+    tail.feature(features.finish_reason, FinishReason::default);
 
     // Last: it ends the turn; nothing may follow.
     tail.push(Clarification);

@@ -28,6 +28,22 @@ pub struct Features {
     pub sandbox_audit: Toggle,
     /// Refuses to overwrite files that were not read.
     pub read_before_write: Toggle,
+    /// Says what a thread shows of a model that failed for good.
+    pub model_error: Toggle,
+    /// Turns failures of tools into results.
+    pub tool_error: Toggle,
+    /// Calls tools again whose failures may pass.
+    pub tool_retry: Toggle,
+    /// Adds up tokens and costs.
+    pub token_usage: Toggle,
+    /// Holds the run at its limits, if it has any.
+    pub budget: Toggle,
+    /// Bounds the calls of an answer, and of a run where it is told to.
+    pub call_limits: Toggle,
+    /// Corrects and ends repetition.
+    pub loop_detection: Toggle,
+    /// Mends answers that were cut off, refused or empty.
+    pub finish_reason: Toggle,
 }
 
 impl Default for Features {
@@ -37,6 +53,14 @@ impl Default for Features {
             tool_output: Toggle::On,
             sandbox_audit: Toggle::On,
             read_before_write: Toggle::On,
+            model_error: Toggle::On,
+            tool_error: Toggle::On,
+            tool_retry: Toggle::Off,
+            token_usage: Toggle::On,
+            budget: Toggle::On,
+            call_limits: Toggle::On,
+            loop_detection: Toggle::On,
+            finish_reason: Toggle::On,
         }
     }
 }
@@ -49,6 +73,14 @@ impl Features {
             tool_output: Toggle::Off,
             sandbox_audit: Toggle::Off,
             read_before_write: Toggle::Off,
+            model_error: Toggle::Off,
+            tool_error: Toggle::Off,
+            tool_retry: Toggle::Off,
+            token_usage: Toggle::Off,
+            budget: Toggle::Off,
+            call_limits: Toggle::Off,
+            loop_detection: Toggle::Off,
+            finish_reason: Toggle::Off,
         }
     }
 }

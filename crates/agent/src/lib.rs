@@ -3,12 +3,19 @@
 //! Invariant: nothing here reads a file, an environment variable or a global; what an agent is made of arrives as a
 //! parameter. The serving side (runs, storage, HTTP) is unknown to this crate.
 
+mod answer;
 mod builder;
 mod chain;
 mod features;
+mod finish;
+mod loops;
 pub mod middleware;
 mod mode;
+mod spending;
+mod tool_meta;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
 pub use features::Features;
+pub use loops::{LoopDetectionConfig, ToolFrequency};
 pub use mode::Mode;
+pub use spending::{BudgetConfig, OnLimit};

@@ -2,16 +2,32 @@
 //!
 //! Invariant: a middleware does not know its neighbours; `chain.rs` does.
 
+mod budget;
+mod call_limits;
 mod clarification;
 mod dangling_tool_call;
+mod finish_reason;
+mod loop_detection;
+mod model_error;
 mod read_before_write;
 mod sandbox;
 mod sandbox_audit;
+mod token_usage;
+mod tool_error;
 mod tool_output_budget;
+mod tool_retry;
 
+pub use budget::Budget;
+pub use call_limits::{CallLimit, CallLimits, CallLimitsConfig, ExitBehavior};
 pub use clarification::Clarification;
 pub use dangling_tool_call::DanglingToolCall;
+pub use finish_reason::{FinishReason, FinishReasonConfig};
+pub use loop_detection::LoopDetection;
+pub use model_error::{ModelError, ModelErrorConfig};
 pub use read_before_write::ReadBeforeWrite;
 pub use sandbox::Sandbox;
 pub use sandbox_audit::{AuditLog, SandboxAudit};
+pub use token_usage::{RunUsage, TokenUsage, UsageCounts, UsageTotals};
+pub use tool_error::{ToolError, ToolErrorConfig};
 pub use tool_output_budget::ToolOutputBudget;
+pub use tool_retry::{ToolRetry, ToolRetryConfig};

@@ -12,8 +12,15 @@ async fn the_lead_chain_has_this_order() {
         "ToolOutputBudget",
         "Sandbox",
         "DanglingToolCall",
+        "ModelError",
         "SandboxAudit",
         "ReadBeforeWrite",
+        "ToolError",
+        "TokenUsage",
+        "Budget",
+        "CallLimits",
+        "LoopDetection",
+        "FinishReason",
         "Clarification",
     ];
     assert_eq!(chain, expected);

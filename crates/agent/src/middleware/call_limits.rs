@@ -1,0 +1,304 @@
+//! Bounds how many calls a model may make: in one answer, in a run, in a thread.
+//!
+//! Invariant: an answer enters the thread with a bounded number of calls, and every call in it gets its result.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hart_kernel::{
+    Command, HookError, Middleware, ModelNext, ModelRequest, ModelResponse, ReduceError, RunContext, Schema,
+    Scope, StateError, StateKey, ToolNext, ToolOutcome, ToolRequest, Update, async_trait,
+};
+use hart_types::{Body, Message, ToolCall, ToolCallId, ToolStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::answer::{last_word, set_stop_reason, take_calls};
+
+/// Limits on numbers of calls; LangChain's `ModelCallLimit` and `ToolCallLimit` in one.
+///
+/// Of an answer with more than `max_calls_per_answer` calls the first ones run; the next one is answered with an error
+/// that speaks for all the others, which are dropped: ten thousand error messages would end the run they were to
+/// save. Calls that come with an id that another one of the answer has get an id of their own.
+///
+/// `model` and `tools` (by name, or `*` for all together) count per run and per thread. At a limit the model gets its
+/// last word (`end`), the run fails (`error`), or, for tools, the call is answered with an error (`continue`).
+#[derive(Clone, Debug, Default)]
+pub struct CallLimits {
+    config: CallLimitsConfig,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallLimitsConfig {
+    /// 0 is no limit.
+    pub max_calls_per_answer: usize,
+    pub model: Option<CallLimit>,
+    pub tools: BTreeMap<String, CallLimit>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallLimit {
+    pub thread_limit: Option<u64>,
+    pub run_limit: Option<u64>,
+    pub exit_behavior: ExitBehavior,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExitBehavior {
+    /// Refuse further calls of the tool; a model's limit is an end.
+    #[default]
+    Continue,
+    End,
+    Error,
+}
+
+impl Default for CallLimitsConfig {
+    fn default() -> Self {
+        Self { max_calls_per_answer: 128, model: None, tools: BTreeMap::new() }
+    }
+}
+
+impl CallLimits {
+    pub fn new(config: CallLimitsConfig) -> Self {
+        Self { config }
+    }
+
+    /// The first limit that one more call of this tool would break.
+    fn broken(&self, cx: &RunContext, request: &ToolRequest) -> Option<(String, ExitBehavior)> {
+        let tool = &request.call.name;
+        let counts = cx.scratch.get_or_default::<Counts>();
+        let mut counts = counts.held();
+        for key in [tool.as_str(), ALL] {
+            let Some(limit) = self.config.tools.get(key) else { continue };
+            let run = counts.tools.get(key).copied().unwrap_or_default();
+            let before = request.state.get::<ThreadCalls>().map_or(0, |calls| calls.tool(key));
+            let thread = before + counts.unwritten.get(key).copied().unwrap_or_default();
+            if let Some(why) = limit.broken_by(run, thread) {
+                return Some((why, limit.exit_behavior));
+            }
+        }
+        for key in [tool.as_str(), ALL] {
+            *counts.tools.entry(key.to_owned()).or_default() += 1;
+            *counts.unwritten.entry(key.to_owned()).or_default() += 1;
+        }
+        None
+    }
+}
+
+#[async_trait]
+impl Middleware for CallLimits {
+    fn declare(&self, schema: &mut Schema) -> Result<(), StateError> {
+        schema.declare::<ThreadCalls>()?;
+        Ok(())
+    }
+
+    async fn wrap_model_call(
+        &self,
+        cx: &RunContext,
+        request: ModelRequest,
+        next: ModelNext<'_>,
+    ) -> Result<ModelResponse, HookError> {
+        let counts = cx.scratch.get_or_default::<Counts>();
+        let (run, ended) = {
+            let mut counts = counts.held();
+            counts.unwritten.clear();
+            (counts.model, counts.ended.clone())
+        };
+        let thread = request.state.get::<ThreadCalls>().map_or(0, |calls| calls.model);
+        let model = self.config.model.unwrap_or_default();
+        if let Some(why) = model.broken_by(run, thread) {
+            if model.exit_behavior == ExitBehavior::Error {
+                return Err(HookError::Other(format!("the model may not be called again: {why}").into()));
+            }
+            return Ok(ended_by(&format!("Model call limit reached: {why}. What was done so far is kept.")));
+        }
+        counts.held().model += 1;
+        let mut response = match ended {
+            Some(why) => {
+                last_word(request, next, &no_more_calls(&why), STOPPED, &format!("[CALL LIMIT] {why}."))
+                    .await?
+            }
+            None => next.run(request).await?,
+        };
+        own_ids(&mut response.message);
+        bound(&mut response.message, self.config.max_calls_per_answer);
+        if self.config.model.is_some_and(|limit| limit.thread_limit.is_some()) {
+            let one = CallCounts { model: 1, ..CallCounts::default() };
+            response.update.extend(Update::none().set::<ThreadCalls>(one));
+        }
+        Ok(response)
+    }
+
+    async fn wrap_tool_call(
+        &self,
+        cx: &RunContext,
+        request: ToolRequest,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutcome, HookError> {
+        if let Some(dropped) = request.call.extra.get(DROPPED).and_then(Value::as_u64) {
+            let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
+            return Ok(refused(&request.call, &too_many(self.config.max_calls_per_answer, dropped)));
+        }
+        if let Some((why, exit)) = self.broken(cx, &request) {
+            match exit {
+                ExitBehavior::Error => return Err(HookError::Other(why.into())),
+                ExitBehavior::End => cx.scratch.get_or_default::<Counts>().held().ended = Some(why.clone()),
+                ExitBehavior::Continue => {}
+            }
+            return Ok(refused(
+                &request.call,
+                &format!("{why}. Do not call it again; answer with what you have"),
+            ));
+        }
+        let name = request.call.name.clone();
+        let mut outcome = next.run(request).await?;
+        let counted = [name.as_str(), ALL]
+            .into_iter()
+            .filter(|key| self.config.tools.get(*key).is_some_and(|limit| limit.thread_limit.is_some()));
+        let tools: BTreeMap<String, u64> = counted.map(|key| (key.to_owned(), 1)).collect();
+        if !tools.is_empty() {
+            let calls = CallCounts { model: 0, tools };
+            outcome.command.update.extend(Update::none().set::<ThreadCalls>(calls));
+        }
+        Ok(outcome)
+    }
+}
+
+const ALL: &str = "*";
+/// On the call that speaks for those behind it: how many they are.
+const DROPPED: &str = "dropped_calls";
+const STOPPED: &str = "call_limit_capped";
+
+/// How often a thread has called what is limited per thread.
+pub(crate) struct ThreadCalls;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct CallCounts {
+    model: u64,
+    tools: BTreeMap<String, u64>,
+}
+
+impl CallCounts {
+    fn tool(&self, name: &str) -> u64 {
+        self.tools.get(name).copied().unwrap_or_default()
+    }
+}
+
+impl StateKey for ThreadCalls {
+    type Value = CallCounts;
+    type Update = CallCounts;
+    const NAME: &'static str = "__calls__";
+    const SCOPE: Scope = Scope::Private;
+
+    fn reduce(current: Option<CallCounts>, more: CallCounts) -> Result<CallCounts, ReduceError> {
+        let mut all = current.unwrap_or_default();
+        all.model += more.model;
+        for (tool, count) in more.tools {
+            *all.tools.entry(tool).or_default() += count;
+        }
+        Ok(all)
+    }
+}
+
+/// One run's counts.
+#[derive(Default)]
+struct Counts(
+    /// Never held across an await.
+    Mutex<RunCounts>,
+);
+
+#[derive(Default)]
+struct RunCounts {
+    model: u64,
+    tools: BTreeMap<String, u64>,
+    /// Of this batch: the thread's count learns of them after it.
+    unwritten: BTreeMap<String, u64>,
+    /// Why there will be no further tool call.
+    ended: Option<String>,
+}
+
+impl Counts {
+    fn held(&self) -> MutexGuard<'_, RunCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CallLimit {
+    fn broken_by(&self, run: u64, thread: u64) -> Option<String> {
+        let over = |limit: Option<u64>, count: u64| limit.filter(|limit| count >= *limit);
+        let run = over(self.run_limit, run).map(|limit| format!("{limit} calls are the limit of a run"));
+        run.or_else(|| {
+            over(self.thread_limit, thread).map(|limit| format!("{limit} calls are the limit of this thread"))
+        })
+    }
+}
+
+/// Some servers use one id for all calls of an answer; a result could then belong to any of them.
+fn own_ids(message: &mut Message) {
+    let Body::Ai(ai) = &mut message.body else { return };
+    let mut seen: HashSet<ToolCallId> = HashSet::new();
+    let ids = ai.tool_calls.iter_mut().map(|call| &mut call.id);
+    let ids = ids.chain(ai.invalid_tool_calls.iter_mut().map(|call| &mut call.id));
+    for id in ids.flatten() {
+        if seen.insert(id.clone()) {
+            continue;
+        }
+        let mut number = 2;
+        let mut own = format!("{id}_{number}").into();
+        while !seen.insert(ToolCallId::clone(&own)) {
+            number += 1;
+            own = format!("{id}_{number}").into();
+        }
+        *id = own;
+    }
+}
+
+/// Drops the calls beyond `most`, but for one that stands for them all: so the model hears of it where it looks.
+fn bound(message: &mut Message, most: usize) {
+    let Body::Ai(ai) = &message.body else { return };
+    let all = ai.tool_calls.len() + ai.invalid_tool_calls.len();
+    if most == 0 || all <= most {
+        return;
+    }
+    let ids =
+        ai.tool_calls.iter().map(|call| &call.id).chain(ai.invalid_tool_calls.iter().map(|call| &call.id));
+    let kept: HashSet<ToolCallId> = ids.flatten().take(most + 1).cloned().collect();
+    take_calls(message, |id| id.is_some_and(|id| kept.contains(id)));
+    let Body::Ai(ai) = &mut message.body else { return };
+    let dropped = all - most - 1;
+    match (ai.tool_calls.get_mut(most), ai.invalid_tool_calls.last_mut()) {
+        (Some(call), _) => {
+            call.extra.insert(DROPPED.to_owned(), dropped.into());
+        }
+        // It is answered with what is wrong with it.
+        (None, Some(call)) => call.error = Some(too_many(most, dropped)),
+        (None, None) => {}
+    }
+}
+
+fn too_many(most: usize, dropped: usize) -> String {
+    format!(
+        "only the first {most} calls of an answer are run; this one and {dropped} more behind it were dropped. Do the work \
+         in batches: fewer calls, each of which does more"
+    )
+}
+
+fn refused(call: &Arc<ToolCall>, why: &str) -> ToolOutcome {
+    let id = call.id.clone().unwrap_or_else(|| "".into());
+    let message =
+        Message::tool(&id, &call.name, ToolStatus::Error, format!("Error: nothing was run: {why}."));
+    ToolOutcome { message, command: Command::none() }
+}
+
+fn ended_by(text: &str) -> ModelResponse {
+    let mut message = Message::ai(text);
+    set_stop_reason(&mut message, STOPPED);
+    ModelResponse { message, update: Update::none() }
+}
+
+fn no_more_calls(why: &str) -> String {
+    format!("[CALL LIMIT] {why}. You cannot call tools any more. Write your final answer now.")
+}
