@@ -2,7 +2,7 @@
 //!
 //! Two calls are the same when tool, salient arguments *and result* are: whoever polls something that changes is at
 //! work. DeerFlow compares the calls alone and stops such polling; DeepAgents' users ask for this rule. The frequency
-//! of a tool is counted over its recent calls, not over the whole run, and the tools an agent works with all day
+//! of a tool is counted over the recent answers, not over the whole run, and the tools an agent works with all day
 //! (`bash`, files) have no such limit unless they are given one: a long task calls them hundreds of times.
 //!
 //! Invariant: what is remembered is bounded by the configured windows.
@@ -25,7 +25,7 @@ pub struct LoopDetectionConfig {
     pub hard_limit: usize,
     /// How many of the latest answers are compared.
     pub window_size: usize,
-    /// At that many calls of one tool among the latest `tool_freq_window` calls the model is warned; 0 is never.
+    /// At that many of the latest `tool_freq_window` answers that call one tool the model is warned; 0 is never.
     pub tool_freq_warn: usize,
     pub tool_freq_hard_limit: usize,
     pub tool_freq_window: usize,
@@ -95,7 +95,8 @@ pub(crate) enum Verdict {
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
     answers: VecDeque<u64>,
-    calls: VecDeque<String>,
+    /// The tools of each.
+    tools: VecDeque<Vec<String>>,
     /// Tools that were warned about and have not calmed down since.
     warned: Vec<String>,
     corrections: usize,
@@ -170,30 +171,29 @@ impl Detector {
         }
     }
 
-    /// All calls of the answer count before anything is said, so that a warning hides no stop.
+    /// By answers, not by calls: doing much with one answer is what a model is told to do. All tools of the answer
+    /// count before anything is said, so that a warning hides no stop.
     fn frequent(&mut self, config: &LoopDetectionConfig, calls: &[ToolCall]) -> Verdict {
-        for call in calls {
-            push_bounded(&mut self.calls, call.name.clone(), config.tool_freq_window);
-        }
-        let count = |tool: &str| self.calls.iter().filter(|name| *name == tool).count();
-        let warned = std::mem::take(&mut self.warned);
-        let still = |tool: &String| count(tool) >= config.frequency(tool).warn;
-        let mut warned: Vec<String> = warned.into_iter().filter(still).collect();
+        let mut tools: Vec<String> = calls.iter().map(|call| call.name.clone()).collect();
+        tools.sort_unstable();
+        tools.dedup();
+        push_bounded(&mut self.tools, tools.clone(), config.tool_freq_window);
+        let count = |tool: &String| self.tools.iter().filter(|tools| tools.contains(tool)).count();
+        let mut warned = std::mem::take(&mut self.warned);
+        warned.retain(|tool| count(tool) >= config.frequency(tool).warn);
         let mut verdict = Verdict::Fine;
-        for call in calls {
-            let (times, limit) = (count(&call.name), config.frequency(&call.name));
-            let latest = config.tool_freq_window;
+        for tool in &tools {
+            let (times, limit) = (count(tool), config.frequency(tool));
+            let what = format!("`{tool}` in {times} of the last {} answers", self.tools.len());
             if limit.hard_limit > 0 && times >= limit.hard_limit {
-                verdict =
-                    Verdict::Stop(format!("`{}` {times} times among your last {latest} calls", call.name));
+                verdict = Verdict::Stop(what);
                 break;
             }
-            if limit.warn > 0 && times >= limit.warn && !warned.contains(&call.name) {
-                warned.push(call.name.clone());
+            if limit.warn > 0 && times >= limit.warn && !warned.contains(tool) {
+                warned.push(tool.clone());
                 verdict = Verdict::Correct(format!(
-                    "[LOOP DETECTED] You have called `{}` {times} times among your last {latest} calls. Do you still get \
-                     on? Do several things with one call, use another tool, or answer with what you have.",
-                    call.name
+                    "[LOOP DETECTED] You have called {what}. Do you still get on? Do several things with one call, use \
+                     another tool, or answer with what you have."
                 ));
             }
         }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use hart_kernel::{
-    Amount, Budget, ChatModel, ChatRequest, Exhausted, Limits, MessageList, ReduceError, Reservation,
+    Amount, Budget, ChatModel, ChatRequest, Exhausted, Limits, MessageList, Price, ReduceError, Reservation,
     Resource, Scope, StateKey, Used,
 };
 use hart_types::{Message, RunId};
@@ -120,17 +120,19 @@ pub(crate) struct Plan {
     pub(crate) input_tokens: u64,
     /// Shorter than the request asks for, because no more is left.
     pub(crate) max_tokens: Option<u32>,
-    /// Whether another call like it would not fit.
+    /// Whether it has to be the run's final answer.
     pub(crate) is_last: bool,
 }
 
-/// Sets aside what a call with that much input may take. `longest` is how long calls have taken.
+/// Sets aside what a call with that much input may take. `longest` is how long calls have taken. Where the run is to
+/// end with an answer (`keeps_last`), enough is left for it.
 pub(crate) fn plan(
     budget: &Budget,
     model: &dyn ChatModel,
     request: &ChatRequest,
     input_tokens: u64,
     longest: Duration,
+    keeps_last: bool,
 ) -> Result<Plan, Exhausted> {
     let (left, profile) = (budget.remaining(), model.profile());
     if let Some(exhausted) = out_of_time(budget, &left, longest) {
@@ -139,34 +141,58 @@ pub(crate) fn plan(
     let cost = |output: u64| profile.price.map_or(0, |price| price.of(input_tokens, 0, output));
     let asked = request.settings.max_tokens.or(profile.max_output_tokens).map(u64::from);
     let wanted = asked.unwrap_or(USUAL_OUTPUT);
-    let mut room = [left.tokens.map(|left| left.saturating_sub(input_tokens)), left.output_tokens]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(u64::MAX);
-    if let (Some(money), Some(price)) = (left.cost, profile.price.filter(|price| price.output > 0.0)) {
-        let affordable = (money * 1e6 - cost(0) as f64) / price.output;
-        room = room.min(affordable.max(0.0) as u64);
-    }
-    let output_tokens = wanted.min(room.max(LEAST_OUTPUT.min(wanted)));
-    let amount = Amount {
+    let call = |output_tokens| Amount {
         input_tokens,
         output_tokens,
         cost: cost(output_tokens),
         model_calls: 1,
         ..Amount::default()
     };
-    let reserved = budget.reserve(amount)?;
-    let again = Amount {
-        output_tokens: LEAST_OUTPUT,
-        input_tokens: input_tokens.saturating_add(FINAL_OUTPUT),
-        cost: cost(LEAST_OUTPUT),
-        ..amount
-    };
-    let fits_again =
-        budget.reserve(again).is_ok() && out_of_time(budget, &left, longest.saturating_mul(2)).is_none();
+    // The last call reads what this one says.
+    let last = call(LEAST_OUTPUT);
+    let last = Amount { input_tokens: input_tokens.saturating_add(FINAL_OUTPUT), ..last };
+    let (room, room_before_last) =
+        (room(&left, call(0), profile.price), room(&less(&left, last), call(0), profile.price));
+    let another = room_before_last.is_some_and(|room| room >= FINAL_OUTPUT.min(wanted))
+        && out_of_time(budget, &left, longest.saturating_mul(2)).is_none();
+    let room = if keeps_last && another { room_before_last } else { room };
+    let output_tokens = wanted.min(room.unwrap_or_default().max(LEAST_OUTPUT.min(wanted)));
+    let reserved = budget.reserve(call(output_tokens))?;
     let max_tokens = (output_tokens < wanted).then(|| u32::try_from(output_tokens).unwrap_or(u32::MAX));
-    Ok(Plan { reserved, input_tokens, max_tokens, is_last: !fits_again })
+    Ok(Plan { reserved, input_tokens, max_tokens, is_last: keeps_last && !another })
+}
+
+/// How long an answer to such a call can be; nothing where the call alone does not fit.
+fn room(left: &Limits, call: Amount, price: Option<Price>) -> Option<u64> {
+    let fits = |left: Option<u64>, wanted: u64| left.is_none_or(|left| left >= wanted);
+    if !fits(left.model_calls, call.model_calls) || !fits(left.input_tokens, call.input_tokens) {
+        return None;
+    }
+    let mut room = u64::MAX;
+    if let Some(tokens) = left.tokens {
+        room = room.min(tokens.checked_sub(call.input_tokens)?);
+    }
+    if let Some(output) = left.output_tokens {
+        room = room.min(output);
+    }
+    if let (Some(money), Some(price)) = (left.cost, price.filter(|price| price.output > 0.0)) {
+        let affordable = (money * 1e6 - call.cost as f64) / price.output;
+        room = room.min(affordable.max(0.0) as u64);
+    }
+    Some(room)
+}
+
+/// What would be left after a call.
+fn less(left: &Limits, call: Amount) -> Limits {
+    let minus = |left: Option<u64>, amount: u64| left.map(|left| left.saturating_sub(amount));
+    Limits {
+        tokens: minus(left.tokens, call.input_tokens.saturating_add(call.output_tokens)),
+        input_tokens: minus(left.input_tokens, call.input_tokens),
+        output_tokens: minus(left.output_tokens, call.output_tokens),
+        cost: left.cost.map(|left| (left - call.cost as f64 / 1e6).max(0.0)),
+        model_calls: minus(left.model_calls, call.model_calls),
+        ..*left
+    }
 }
 
 /// The time is over before it is over: a call that would not be finished is not begun.
@@ -178,6 +204,7 @@ fn out_of_time(budget: &Budget, left: &Limits, needed: Duration) -> Option<Exhau
         resource: Resource::WallClock,
         used: millis(budget.used().seconds),
         limit: millis(limit),
+        wanted: millis(needed.as_secs_f64()),
     })
 }
 

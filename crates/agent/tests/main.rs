@@ -8,6 +8,10 @@
 )]
 
 mod boundary;
+mod bounds_support;
+mod budgets;
 mod chain;
+mod endings;
 mod guards;
+mod loops;
 mod support;

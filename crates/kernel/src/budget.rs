@@ -50,6 +50,8 @@ pub struct Exhausted {
     pub resource: Resource,
     pub used: u64,
     pub limit: u64,
+    /// What was to be taken.
+    pub wanted: u64,
 }
 
 /// Set aside until it is known what was really used; dropped, it is given back.
@@ -107,7 +109,7 @@ impl Budget {
     pub fn child(&self, limits: &Limits) -> Result<Self, Exhausted> {
         let depth = self.0.depth.load(Ordering::Relaxed);
         if depth == 0 {
-            return Err(Exhausted { resource: Resource::Depth, used: 0, limit: 0 });
+            return Err(Exhausted { resource: Resource::Depth, used: 0, limit: 0, wanted: 1 });
         }
         self.take(Amount { children: 1, ..Amount::default() })?;
         let child = Self(Arc::new(Account { parent: Some(self.clone()), ..Account::default() }));
@@ -276,7 +278,7 @@ impl Meter {
         self.used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
             .map(|_| ())
-            .map_err(|used| Exhausted { resource, used, limit })
+            .map_err(|used| Exhausted { resource, used, limit, wanted })
     }
 
     fn give_back(&self, amount: u64) {
@@ -363,14 +365,20 @@ impl Resource {
 
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, used, limit } = *self;
+        let Self { resource, used, limit, wanted } = *self;
         match resource {
-            Resource::Depth => f.write_str("no deeper nesting is allowed"),
-            Resource::Cost => write!(f, "{:.4} of {:.4} is spent", used as f64 / 1e6, limit as f64 / 1e6),
-            Resource::WallClock => {
-                write!(f, "{} of {} seconds have passed", used / 1000, limit / 1000)
+            Resource::Depth => return f.write_str("no deeper nesting is allowed"),
+            Resource::Cost => write!(f, "{:.4} of {:.4} is spent", used as f64 / 1e6, limit as f64 / 1e6)?,
+            Resource::WallClock => write!(f, "{} of {} seconds have passed", used / 1000, limit / 1000)?,
+            other => write!(f, "{used} of {limit} {} are used", other.name().replace('_', " "))?,
+        }
+        match resource {
+            // Without it, a run that has used little would seem to stop for nothing.
+            Resource::Tokens | Resource::InputTokens | Resource::OutputTokens => {
+                write!(f, " and the next call may take {wanted}")
             }
-            other => write!(f, "{used} of {limit} {} are used", other.name().replace('_', " ")),
+            Resource::Cost => write!(f, " and the next call may cost {:.4}", wanted as f64 / 1e6),
+            _ => Ok(()),
         }
     }
 }

@@ -14,7 +14,7 @@ fn a_reservation_is_whole_or_nothing_and_settles_to_what_was_used() {
     let call = Amount { model_calls: 1, ..input(60) };
     let first = budget.reserve(call).unwrap();
     let refused = budget.reserve(Amount { model_calls: 1, ..input(10) }).unwrap_err();
-    assert_eq!(refused, Exhausted { resource: Resource::ModelCalls, used: 1, limit: 1 });
+    assert_eq!(refused, Exhausted { resource: Resource::ModelCalls, used: 1, limit: 1, wanted: 1 });
     assert_eq!(budget.used().tokens, 60, "the tokens of the refused one were given back");
     first.settle(Amount { output_tokens: 90, ..call });
     assert_eq!((budget.used().tokens, budget.remaining().tokens), (150, Some(0)), "an overrun is counted");

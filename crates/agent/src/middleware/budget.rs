@@ -47,8 +47,8 @@ impl Budget {
         let account = cx.scratch.get_or_default::<Account>();
         let (refused, answer) = account.before_asking();
         let ends = self.config.on_limit == OnLimit::End || answer == Some(Answered::Stop);
-        let planned = match (account.plan(cx, request), refused) {
-            (Ok(plan), 0) => return Ok(Ok(Plan { is_last: plan.is_last && ends, ..plan })),
+        let planned = match (account.plan(cx, request, ends), refused) {
+            (Ok(plan), 0) => return Ok(Ok(plan)),
             // There is no tool call left, but a final answer is.
             (Ok(plan), _) if ends => return Ok(Ok(Plan { is_last: true, ..plan })),
             (Ok(_), _) => no_tool_calls_left(cx),
@@ -67,15 +67,12 @@ impl Budget {
         cx.interrupt(asked).map(|_| Err(planned))
     }
 
-    fn warn_once(&self, cx: &RunContext) -> Option<Message> {
-        let account = cx.scratch.get_or_default::<Account>();
-        let mut held = account.held();
-        if held.ledger.warned {
+    /// Unless the model has been told before.
+    fn warning(&self, cx: &RunContext) -> Option<Message> {
+        if cx.scratch.get_or_default::<Account>().held().ledger.warned {
             return None;
         }
-        let text = warning(&cx.budget, self.config.warn_threshold)?;
-        held.ledger.warned = true;
-        Some(hidden(&text))
+        warning(&cx.budget, self.config.warn_threshold).map(|text| hidden(&text))
     }
 }
 
@@ -115,6 +112,8 @@ impl Middleware for Budget {
             cx.budget.charge(actual(model.as_ref(), &response.message, 0));
             return Ok(response);
         }
+        // Of what was used, not of what is about to be set aside.
+        let warning = self.warning(cx);
         let plan = match self.plan(cx, &request)? {
             Ok(plan) => plan,
             Err(exhausted) => return Ok(stopped(cx, &exhausted)),
@@ -123,8 +122,9 @@ impl Middleware for Budget {
         if let Some(max_tokens) = plan.max_tokens {
             request.chat.settings.max_tokens = Some(max_tokens);
         }
-        if let Some(warning) = self.warn_once(cx) {
+        if let Some(warning) = warning {
             request.chat.messages.push(warning.into());
+            account.held().ledger.warned = true;
         }
         let (model, began) = (request.model.clone(), Instant::now());
         let answered = if plan.is_last {
@@ -230,11 +230,11 @@ impl Account {
         (held.refused, held.answer.clone())
     }
 
-    fn plan(&self, cx: &RunContext, request: &ModelRequest) -> Result<Plan, Exhausted> {
+    fn plan(&self, cx: &RunContext, request: &ModelRequest, ends: bool) -> Result<Plan, Exhausted> {
         let mut held = self.held();
         let longest = held.longest;
         let input = held.counted.count(request.model.as_ref(), &request.chat);
-        plan(&cx.budget, request.model.as_ref(), &request.chat, input, longest)
+        plan(&cx.budget, request.model.as_ref(), &request.chat, input, longest, ends)
     }
 
     fn learn(&self, took: Amount, time: Duration) {
@@ -259,7 +259,7 @@ impl Account {
 
 fn no_tool_calls_left(cx: &RunContext) -> Exhausted {
     let (used, limit) = (cx.budget.used().tool_calls, cx.budget.limits().tool_calls.unwrap_or_default());
-    Exhausted { resource: Resource::ToolCalls, used, limit }
+    Exhausted { resource: Resource::ToolCalls, used, limit, wanted: 1 }
 }
 
 /// The end of a run that may not ask its model any more.

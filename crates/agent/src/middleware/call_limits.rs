@@ -102,11 +102,14 @@ impl Middleware for CallLimits {
         next: ModelNext<'_>,
     ) -> Result<ModelResponse, HookError> {
         let counts = cx.scratch.get_or_default::<Counts>();
-        let (run, ended) = {
+        let (run, ended, failed) = {
             let mut counts = counts.held();
             counts.unwritten.clear();
-            (counts.model, counts.ended.clone())
+            (counts.model, counts.ended.clone(), counts.failed.take())
         };
+        if let Some(why) = failed {
+            return Err(HookError::Other(format!("a tool may not be called again: {why}").into()));
+        }
         let thread = request.state.get::<ThreadCalls>().map_or(0, |calls| calls.model);
         let model = self.config.model.unwrap_or_default();
         if let Some(why) = model.broken_by(run, thread) {
@@ -144,7 +147,10 @@ impl Middleware for CallLimits {
         }
         if let Some((why, exit)) = self.broken(cx, &request) {
             match exit {
-                ExitBehavior::Error => return Err(HookError::Other(why.into())),
+                // Raised where nobody takes it for a failure of the tool.
+                ExitBehavior::Error => {
+                    cx.scratch.get_or_default::<Counts>().held().failed = Some(why.clone())
+                }
                 ExitBehavior::End => cx.scratch.get_or_default::<Counts>().held().ended = Some(why.clone()),
                 ExitBehavior::Continue => {}
             }
@@ -218,6 +224,8 @@ struct RunCounts {
     unwritten: BTreeMap<String, u64>,
     /// Why there will be no further tool call.
     ended: Option<String>,
+    /// Why the run is to fail.
+    failed: Option<String>,
 }
 
 impl Counts {

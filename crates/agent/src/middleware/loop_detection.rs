@@ -18,8 +18,8 @@ use crate::loops::{Detector, LoopDetectionConfig, Verdict};
 /// An answer whose calls, arguments and results are all as before counts as a repetition. At the third within the
 /// last twenty answers the next request carries a note to the model that begins with `[LOOP DETECTED]`; at the fifth
 /// the model is asked one last time, without tools, for an answer, which ends with `[FORCED STOP] …` and carries
-/// `additional_kwargs.stop_reason = "loop_capped"`. The same happens to a tool that makes up 30 or 50 of the last 100
-/// calls, whatever its results; not to `bash` and the file tools, unless `tool_freq_overrides` names them. Polling
+/// `additional_kwargs.stop_reason = "loop_capped"`. The same happens to a tool that is called in 30 or 50 of the last
+/// 100 answers, whatever its results; not to `bash` and the file tools, unless `tool_freq_overrides` names them. Polling
 /// something that changes is no repetition.
 ///
 /// Notes are in the request only. What was done is read from the thread's log, so a resumed run knows it too. A copy
