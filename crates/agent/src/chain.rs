@@ -46,7 +46,7 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
     // Inside of it, so that only the last failure is reported.
     chain.feature(features.tool_retry, ToolRetry::default);
 
-    // Outside of what may ask again, so that every call is counted.
+    // Around what changes answers: it counts what really enters the thread.
     chain.feature(features.token_usage, TokenUsage::default);
 
     // Next to it: what is counted is charged.

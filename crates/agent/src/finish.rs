@@ -11,6 +11,8 @@ pub(crate) enum Finish {
     Normal,
     /// There was no room for more.
     Length,
+    /// It wants to go on: a provider's own tools are at work.
+    Unfinished,
     /// It, or its provider, declined; with the provider's word.
     Refused(String),
 }
@@ -51,6 +53,9 @@ impl Finish {
             if LENGTH.contains(&word.as_str()) {
                 return Self::Length;
             }
+            if word == "pause_turn" {
+                finish = Self::Unfinished;
+            }
             if REFUSED.contains(&word.as_str()) {
                 finish = Self::Refused(word);
             }
@@ -74,17 +79,7 @@ mod tests {
 
     #[test]
     fn every_dialects_word_is_known() {
-        let normal = [
-            "stop",
-            "tool_calls",
-            "end_turn",
-            "stop_sequence",
-            "tool_use",
-            "pause_turn",
-            "STOP",
-            "",
-            "weird",
-        ];
+        let normal = ["stop", "tool_calls", "end_turn", "stop_sequence", "tool_use", "STOP", "", "weird"];
         for word in normal {
             assert_eq!(finish(json!({"finish_reason": word}), json!({})), Finish::Normal, "{word}");
         }
@@ -97,6 +92,7 @@ mod tests {
             let refused = Finish::Refused(word.to_ascii_lowercase());
             assert_eq!(finish(json!({"finish_reason": word}), json!({})), refused, "{word}");
         }
+        assert_eq!(finish(json!({"stop_reason": "pause_turn"}), json!({})), Finish::Unfinished);
         let incomplete = |why: &str| json!({"status": "incomplete", "incomplete_details": {"reason": why}});
         assert_eq!(finish(incomplete("max_output_tokens"), json!({})), Finish::Length);
         assert!(matches!(finish(incomplete("content_filter"), json!({})), Finish::Refused(_)));

@@ -174,12 +174,15 @@ async fn what_hangs_is_ended_when_the_time_is_over_and_the_thread_goes_on() {
 }
 
 #[tokio::test]
-async fn a_pause_costs_no_time() {
-    let limits = Limits { seconds: Some(30.0), ..Limits::default() };
-    let thread = Thread::new(Dialect::OpenAi, [look("c1", "ask"), Turn::new().text("Done.")]).await;
+async fn what_was_used_before_another_question_still_counts() {
+    let turns = [look("c1", "ask").usage(1300, 200), Turn::new().text("Done.").usage(1400, 20)];
+    let thread = Thread::new(Dialect::OpenAi, turns).await;
+    let limits = tokens(2000);
     let report = thread.ask_within("go", &limits).await;
     assert_eq!(*question(&report), json!("?"));
     let report = thread.answer_within(json!("yes"), &limits).await;
+    assert_eq!(question(&report)["used"]["tokens"], 1500);
+    let report = thread.answer_within(json!({"extend": {"tokens": 2000}}), &limits).await;
     assert_eq!(report.answer().as_deref(), Some("Done."));
 }
 

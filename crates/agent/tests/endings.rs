@@ -71,6 +71,11 @@ async fn a_model_that_is_always_cut_off_is_let_go() {
     assert_eq!(*report.outcome.as_ref().unwrap(), Ended::Finished);
     assert!(report.answer().unwrap().contains("Raise the model's `max_tokens`"), "{:?}", report.answer());
     assert_eq!(thread.server.requests().len(), 4);
+    let last = thread.server.last_request();
+    assert!(
+        last.messages().iter().all(|message| message["role"] != "assistant"),
+        "no empty answer goes back"
+    );
 }
 
 #[tokio::test]
@@ -83,6 +88,15 @@ async fn a_text_that_was_cut_off_says_so() {
         ("Once upon", &json!("model_length_capped"))
     );
     assert_eq!(thread.server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_model_that_has_not_finished_goes_on() {
+    let turns = [Turn::new().text("Searching.").stop("pause_turn"), Turn::new().text("Found.")];
+    let thread = Thread::new(Dialect::Anthropic, turns).await;
+    let report = thread.ask("go").await;
+    assert_eq!(report.answer().as_deref(), Some("Found."));
+    assert_eq!(thread.server.last_request().messages().last().unwrap()["role"], "assistant");
 }
 
 #[tokio::test]

@@ -26,7 +26,8 @@ pub struct RunContext {
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
     pub scratch: Scratch,
-    /// What the run may use. Its time is kept by the loop; the rest by whoever uses it.
+    /// What the run may use. Its time is kept by the loop; the rest by whoever uses it. A resumed run is given a new
+    /// one, with the limits of the one that paused.
     pub budget: Budget,
     /// What a person answered, by the question's id; set once, when a paused run is resumed.
     answers: OnceLock<Answers>,

@@ -27,6 +27,7 @@ use crate::finish::Finish;
 ///   goes on, at most `max_continuations` times in a row.
 /// - **Declined** (`content_filter`, `refusal`, `SAFETY`, …): calls are dropped, a line for the user is added, the
 ///   `stop_reason` is `safety_capped`, a custom event `safety_termination` is sent, and the run ends.
+/// - **Not finished** (`pause_turn`): the model goes on.
 /// - **Nothing said**, no text and no call: the model is asked once more; if it is silent again, a line for the user
 ///   stands in for the answer.
 ///
@@ -63,10 +64,7 @@ impl Middleware for FinishReason {
         // Behind the results of the calls that were whole, if there were any.
         let mut back = state.messages().iter().rev();
         let latest = back.find(|message| !matches!(message.body, Body::Tool(_)));
-        let dropped =
-            latest.and_then(|message| message.additional_kwargs.get(DROPPED)).and_then(|all| all.as_array());
-        let Some(dropped) = dropped else { return Ok(Command::none()) };
-        let names: Vec<&str> = dropped.iter().filter_map(|name| name.as_str()).collect();
+        let Some(names) = latest.and_then(|message| dropped(message)) else { return Ok(Command::none()) };
         Ok(Update::none().messages(hidden(&go_on(&names))).into())
     }
 
@@ -79,7 +77,7 @@ impl Middleware for FinishReason {
         let mut response = next.run(request).await?;
         let message = &mut response.message;
         match Finish::of(message) {
-            Finish::Normal => {}
+            Finish::Normal | Finish::Unfinished => {}
             Finish::Length => {
                 let dropped = take_invalid_calls(message);
                 set_stop_reason(message, LENGTH);
@@ -115,12 +113,19 @@ impl Middleware for FinishReason {
             let again = tries.cut.fetch_add(1, Ordering::Relaxed) < self.config.max_continuations;
             return Ok(match (calls, again) {
                 (true, _) => Command::none(),
+                (false, false) => replaced(answer, CUT_TOO_OFTEN),
+                (false, true) if is_blank(answer) => {
+                    instead_of(answer, &go_on(&dropped(answer).unwrap_or_default()))
+                }
                 // What to do next is said by `before_model`.
                 (false, true) => Command::none().goto(Goto::Model),
-                (false, false) => replaced(answer, CUT_TOO_OFTEN),
             });
         }
         tries.cut.store(0, Ordering::Relaxed);
+        if !calls && Finish::of(answer) == Finish::Unfinished {
+            let again = tries.unfinished.fetch_add(1, Ordering::Relaxed) < MAX_UNFINISHED;
+            return Ok(if again { Command::none().goto(Goto::Model) } else { Command::none() });
+        }
         if !is_blank(answer) || stop_reason(answer).is_some() {
             tries.empty.store(0, Ordering::Relaxed);
             return Ok(Command::none());
@@ -129,10 +134,7 @@ impl Middleware for FinishReason {
             return Ok(replaced(answer, NOTHING_SAID));
         }
         tracing::info!(thread = %cx.thread_id, "the model said nothing and is asked again");
-        // Providers take no empty answers back.
-        let id = answer.id.clone().unwrap_or_else(|| "".into());
-        let update = Update::none().messages(vec![Message::remove(id), hidden(SAY_SOMETHING)]);
-        Ok(Command::from(update).goto(Goto::Model))
+        Ok(instead_of(answer, SAY_SOMETHING))
     }
 }
 
@@ -146,11 +148,27 @@ const NOTHING_SAID: &str = "The model gave no answer, and none when it was asked
 const CUT_TOO_OFTEN: &str = "The model's answers were cut off at their longest again and again, so the run was ended. \
     Raise the model's `max_tokens`, or ask for less at once.";
 
+/// How often a provider's own tools may be waited for.
+const MAX_UNFINISHED: u32 = 10;
+
 /// In a row.
 #[derive(Default)]
 struct Tries {
     cut: AtomicU32,
     empty: AtomicU32,
+    unfinished: AtomicU32,
+}
+
+fn dropped(answer: &Message) -> Option<Vec<&str>> {
+    let names = answer.additional_kwargs.get(DROPPED)?.as_array()?;
+    Some(names.iter().filter_map(|name| name.as_str()).collect())
+}
+
+/// Takes an empty answer back, which providers do not take, and asks again.
+fn instead_of(answer: &Message, note: &str) -> Command {
+    let id = answer.id.clone().unwrap_or_else(|| "".into());
+    let update = Update::none().messages(vec![Message::remove(id), hidden(note)]);
+    Command::from(update).goto(Goto::Model)
 }
 
 fn go_on(dropped: &[&str]) -> String {
