@@ -5,6 +5,7 @@
 
 mod answer;
 mod builder;
+mod call_limits;
 mod chain;
 mod features;
 mod finish;
@@ -15,6 +16,7 @@ mod spending;
 mod tool_meta;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
+pub use call_limits::{CallLimit, CallLimitsConfig, ExitBehavior};
 pub use features::Features;
 pub use loops::{LoopDetectionConfig, ToolFrequency};
 pub use mode::Mode;

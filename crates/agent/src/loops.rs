@@ -109,7 +109,7 @@ pub(crate) struct Detector {
 impl Detector {
     /// Remembers a result as the tool gave it: a shortened one names a file that is different every time.
     pub(crate) fn returned(&mut self, call: &ToolCallId, result: &str) {
-        self.results.insert(call.clone(), hash_of(result));
+        self.results.insert(call.clone(), hash_result(result));
     }
 
     pub(crate) fn has_seen(&self, answer: &Message) -> bool {
@@ -210,7 +210,7 @@ impl Detector {
             let result = results.iter().find(|result| {
                 result.as_tool_result().is_some_and(|result| Some(&result.tool_call_id) == call.id.as_ref())
             });
-            result.map(|result| hash_of(result.text().as_str()))
+            result.map(|result| hash_result(&result.text()))
         };
         raw.or_else(shown).hash(&mut hasher);
         hasher.finish()
@@ -256,6 +256,17 @@ fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
         Value::String(text) => text.trim().hash(hasher),
         other => other.to_string().hash(hasher),
     }
+}
+
+/// Long output is kept in a file that goes by the call's id: the same output in another file is the same.
+fn hash_result(text: &str) -> u64 {
+    let in_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    let mut hasher = DefaultHasher::new();
+    for (at, part) in text.split("/.tool-results/").enumerate() {
+        let part = if at == 0 { part } else { part.trim_start_matches(in_name) };
+        part.hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn hash_of<T: Hash + ?Sized>(value: &T) -> u64 {

@@ -18,7 +18,7 @@ mod tool_output_budget;
 mod tool_retry;
 
 pub use budget::Budget;
-pub use call_limits::{CallLimit, CallLimits, CallLimitsConfig, ExitBehavior};
+pub use call_limits::CallLimits;
 pub use clarification::Clarification;
 pub use dangling_tool_call::DanglingToolCall;
 pub use finish_reason::{FinishReason, FinishReasonConfig};

@@ -1,7 +1,7 @@
 //! Limits of a run: where it pauses, how it goes on, how it ends.
 
-use hart_agent::middleware::{Budget, CallLimit, CallLimits, CallLimitsConfig, ExitBehavior, RunUsage};
-use hart_agent::{BudgetConfig, Features, OnLimit};
+use hart_agent::middleware::{Budget, CallLimits, RunUsage};
+use hart_agent::{BudgetConfig, CallLimit, CallLimitsConfig, ExitBehavior, Features, OnLimit};
 use hart_kernel::{Ended, Limits, RunError, RunReport};
 use hart_testkit::{Dialect, Turn};
 use serde_json::{Value, json};
@@ -113,6 +113,15 @@ async fn an_answer_is_asked_for_no_longer_than_what_is_left() {
     thread.ask_within("hi", &tokens(3000)).await.outcome.unwrap();
     let most = thread.server.last_request().body["max_tokens"].as_u64().unwrap();
     assert!((256..3000).contains(&most), "{most}");
+}
+
+#[tokio::test]
+async fn the_providers_count_goes_before_the_estimate() {
+    // By its length the second request would fit; by what the first one took it does not.
+    let turns = [look("c1", "changing").usage(2500, 100), Turn::new().text("Done.")];
+    let thread = Thread::new(Dialect::OpenAi, turns).await;
+    let report = thread.ask_within("go", &tokens(5000)).await;
+    assert_eq!(question(&report)["used"]["tokens"], 2600);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! An agent that goes round in circles, seen from the model.
 
-use hart_kernel::Update;
+use hart_agent::Features;
+use hart_kernel::{Command, HookResult, Middleware, RunContext, State, Update, async_trait};
 use hart_testkit::{Dialect, Turn};
 use hart_types::{Ai, Body, Message, ToolCall, ToolStatus};
 use serde_json::{Map, json};
@@ -102,9 +103,39 @@ async fn a_run_that_goes_on_knows_what_was_done_before() {
 }
 
 #[tokio::test]
-async fn a_long_result_is_compared_whole() {
-    let turns = (0..3).map(|n| look(n, "long")).chain([Turn::new().text("I see.")]);
-    let thread = Thread::new(Dialect::OpenAi, turns).await;
-    thread.ask("go").await.outcome.unwrap();
-    assert!(thread.notes(3).concat().contains("[LOOP DETECTED]"));
+async fn the_same_output_in_another_file_is_the_same() {
+    let poll = json!({"command": "i=0; while [ $i -lt 6000 ]; do echo same; i=$((i+1)); done"});
+    let turns = (0..3).map(|n| Turn::new().tool_call(format!("c{n}"), "bash", poll.clone()));
+    let world = World::new(Dialect::OpenAi, turns.chain([Turn::new().text("I see.")])).await;
+    world.ask("go").await.outcome.unwrap();
+    let last = world.server.last_request();
+    let (first, second) = (last.tool_result("c0").unwrap().content, last.tool_result("c1").unwrap().content);
+    assert!(first.contains("/.tool-results/") && first != second, "{first}");
+    assert!(last.texts_of("user").concat().contains("[LOOP DETECTED]"));
+}
+
+/// Somebody speaks while the run is at work.
+struct Steer;
+
+#[async_trait]
+impl Middleware for Steer {
+    async fn before_model(&self, _: &RunContext, state: &State) -> HookResult {
+        let results = state.messages().iter().filter(|message| message.as_tool_result().is_some()).count();
+        let spoken = state.messages().iter().filter(|message| message.text() == "look again").count();
+        if results == 2 && spoken == 0 {
+            return Ok(Update::none().messages(Message::human("look again")).into());
+        }
+        Ok(Command::none())
+    }
+}
+
+#[tokio::test]
+async fn words_in_between_start_from_nothing_too() {
+    let turns = (0..4).map(|n| look(n, "")).chain([Turn::new().text("done")]);
+    let thread =
+        Thread::with(Dialect::OpenAi, turns, Features::default(), |builder| builder.with(Steer)).await;
+    thread.ask("look").await.outcome.unwrap();
+    for request in 0..5 {
+        assert!(!thread.notes(request).concat().contains("[LOOP"), "request {request}");
+    }
 }

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod bad_input;
 mod boundary;
 mod bounds_support;
 mod budgets;

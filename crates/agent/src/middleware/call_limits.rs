@@ -2,18 +2,19 @@
 //!
 //! Invariant: an answer enters the thread with a bounded number of calls, and every call in it gets its result.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hart_kernel::{
-    Command, HookError, Middleware, ModelNext, ModelRequest, ModelResponse, ReduceError, RunContext, Schema,
-    Scope, StateError, StateKey, ToolNext, ToolOutcome, ToolRequest, Update, async_trait,
+    Command, HookError, Middleware, ModelNext, ModelRequest, ModelResponse, RunContext, Schema, StateError,
+    ToolNext, ToolOutcome, ToolRequest, Update, async_trait,
 };
-use hart_types::{Body, Message, ToolCall, ToolCallId, ToolStatus};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use hart_types::{Message, ToolCall, ToolStatus};
 
-use crate::answer::{last_word, set_stop_reason, take_calls};
+use crate::answer::{last_word, set_stop_reason};
+use crate::call_limits::{
+    CallCounts, CallLimitsConfig, ExitBehavior, ThreadCalls, bound, dropped_behind, own_ids, too_many,
+};
 
 /// Limits on numbers of calls; LangChain's `ModelCallLimit` and `ToolCallLimit` in one.
 ///
@@ -26,39 +27,6 @@ use crate::answer::{last_word, set_stop_reason, take_calls};
 #[derive(Clone, Debug, Default)]
 pub struct CallLimits {
     config: CallLimitsConfig,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CallLimitsConfig {
-    /// 0 is no limit.
-    pub max_calls_per_answer: usize,
-    pub model: Option<CallLimit>,
-    pub tools: BTreeMap<String, CallLimit>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CallLimit {
-    pub thread_limit: Option<u64>,
-    pub run_limit: Option<u64>,
-    pub exit_behavior: ExitBehavior,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ExitBehavior {
-    /// Refuse further calls of the tool; a model's limit is an end.
-    #[default]
-    Continue,
-    End,
-    Error,
-}
-
-impl Default for CallLimitsConfig {
-    fn default() -> Self {
-        Self { max_calls_per_answer: 128, model: None, tools: BTreeMap::new() }
-    }
 }
 
 impl CallLimits {
@@ -141,8 +109,7 @@ impl Middleware for CallLimits {
         request: ToolRequest,
         next: ToolNext<'_>,
     ) -> Result<ToolOutcome, HookError> {
-        if let Some(dropped) = request.call.extra.get(DROPPED).and_then(Value::as_u64) {
-            let dropped = usize::try_from(dropped).unwrap_or(usize::MAX);
+        if let Some(dropped) = dropped_behind(&request.call) {
             return Ok(refused(&request.call, &too_many(self.config.max_calls_per_answer, dropped)));
         }
         if let Some((why, exit)) = self.broken(cx, &request) {
@@ -174,40 +141,7 @@ impl Middleware for CallLimits {
 }
 
 const ALL: &str = "*";
-/// On the call that speaks for those behind it: how many they are.
-const DROPPED: &str = "dropped_calls";
 const STOPPED: &str = "call_limit_capped";
-
-/// How often a thread has called what is limited per thread.
-pub(crate) struct ThreadCalls;
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct CallCounts {
-    model: u64,
-    tools: BTreeMap<String, u64>,
-}
-
-impl CallCounts {
-    fn tool(&self, name: &str) -> u64 {
-        self.tools.get(name).copied().unwrap_or_default()
-    }
-}
-
-impl StateKey for ThreadCalls {
-    type Value = CallCounts;
-    type Update = CallCounts;
-    const NAME: &'static str = "__calls__";
-    const SCOPE: Scope = Scope::Private;
-
-    fn reduce(current: Option<CallCounts>, more: CallCounts) -> Result<CallCounts, ReduceError> {
-        let mut all = current.unwrap_or_default();
-        all.model += more.model;
-        for (tool, count) in more.tools {
-            *all.tools.entry(tool).or_default() += count;
-        }
-        Ok(all)
-    }
-}
 
 /// One run's counts.
 #[derive(Default)]
@@ -232,66 +166,6 @@ impl Counts {
     fn held(&self) -> MutexGuard<'_, RunCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl CallLimit {
-    fn broken_by(&self, run: u64, thread: u64) -> Option<String> {
-        let over = |limit: Option<u64>, count: u64| limit.filter(|limit| count >= *limit);
-        let run = over(self.run_limit, run).map(|limit| format!("{limit} calls are the limit of a run"));
-        run.or_else(|| {
-            over(self.thread_limit, thread).map(|limit| format!("{limit} calls are the limit of this thread"))
-        })
-    }
-}
-
-/// Some servers use one id for all calls of an answer; a result could then belong to any of them.
-fn own_ids(message: &mut Message) {
-    let Body::Ai(ai) = &mut message.body else { return };
-    let mut seen: HashSet<ToolCallId> = HashSet::new();
-    let ids = ai.tool_calls.iter_mut().map(|call| &mut call.id);
-    let ids = ids.chain(ai.invalid_tool_calls.iter_mut().map(|call| &mut call.id));
-    for id in ids.flatten() {
-        if seen.insert(id.clone()) {
-            continue;
-        }
-        let mut number = 2;
-        let mut own = format!("{id}_{number}").into();
-        while !seen.insert(ToolCallId::clone(&own)) {
-            number += 1;
-            own = format!("{id}_{number}").into();
-        }
-        *id = own;
-    }
-}
-
-/// Drops the calls beyond `most`, but for one that stands for them all: so the model hears of it where it looks.
-fn bound(message: &mut Message, most: usize) {
-    let Body::Ai(ai) = &message.body else { return };
-    let all = ai.tool_calls.len() + ai.invalid_tool_calls.len();
-    if most == 0 || all <= most {
-        return;
-    }
-    let ids =
-        ai.tool_calls.iter().map(|call| &call.id).chain(ai.invalid_tool_calls.iter().map(|call| &call.id));
-    let kept: HashSet<ToolCallId> = ids.flatten().take(most + 1).cloned().collect();
-    take_calls(message, |id| id.is_some_and(|id| kept.contains(id)));
-    let Body::Ai(ai) = &mut message.body else { return };
-    let dropped = all - most - 1;
-    match (ai.tool_calls.get_mut(most), ai.invalid_tool_calls.last_mut()) {
-        (Some(call), _) => {
-            call.extra.insert(DROPPED.to_owned(), dropped.into());
-        }
-        // It is answered with what is wrong with it.
-        (None, Some(call)) => call.error = Some(too_many(most, dropped)),
-        (None, None) => {}
-    }
-}
-
-fn too_many(most: usize, dropped: usize) -> String {
-    format!(
-        "only the first {most} calls of an answer are run; this one and {dropped} more behind it were dropped. Do the work \
-         in batches: fewer calls, each of which does more"
-    )
 }
 
 fn refused(call: &Arc<ToolCall>, why: &str) -> ToolOutcome {
