@@ -11,6 +11,8 @@ use crate::Features;
 use crate::middleware::{
     Clarification, DanglingToolCall, DynamicContext, ReadBeforeWrite, Sandbox, SandboxAudit, ThreadData,
     Title, Todo, ToolOutputBudget, UnsupportedContent, Uploads, ViewImage, ViewImageConfig,
+    Budget, CallLimits, Clarification, DanglingToolCall, FinishReason, LoopDetection, ModelError,
+    ReadBeforeWrite, Sandbox, SandboxAudit, TokenUsage, ToolError, ToolOutputBudget, ToolRetry,
 };
 
 /// The lead agent's chain.
@@ -38,6 +40,9 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
 
     // Repairs the history before any provider, or any wrapper further in, sees it.
     chain.push(DanglingToolCall);
+
+    // Around all that may fail on the way to the model; only the repair, which cannot, is further out.
+    chain.feature(features.model_error, ModelError::default);
 
     // Before anything acts on a call: a blocked one leaves no trace but its line.
     chain.feature(features.sandbox_audit, SandboxAudit::new);
@@ -68,6 +73,26 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
     // or shows a message the same way each time; the marks that Anthropic's API wants are set where its requests are
     // written, and the other providers cache by themselves. Nor is there one that merges system messages: `models` does,
     // for all models that are not known to take several.
+    // Inside what guards calls, around the rest: a guard's refusal is its own message, a failure becomes one here.
+    chain.feature(features.tool_error, ToolError::default);
+
+    // Inside of it, so that only the last failure is reported.
+    chain.feature(features.tool_retry, ToolRetry::default);
+
+    // Around what changes answers: it counts what really enters the thread.
+    chain.feature(features.token_usage, TokenUsage::default);
+
+    // Next to it: what is counted is charged.
+    chain.feature(features.budget, Budget::default);
+
+    // Before anything looks at an answer's calls: there are no more of them than can be run.
+    chain.feature(features.call_limits, CallLimits::default);
+
+    // Inside all that shortens results: what it compares is what the tools said.
+    chain.feature(features.loop_detection, LoopDetection::default);
+
+    // Innermost around the model: nobody else sees a call that is not whole.
+    tail.feature(features.finish_reason, FinishReason::default);
 
     // Last: it ends the turn; nothing may follow.
     tail.push(Clarification);

@@ -42,6 +42,22 @@ pub struct Features {
     pub view_image: Toggle,
     /// Asks again in words when a model refuses images or files.
     pub unsupported_content: Toggle,
+    /// Says what a thread shows of a model that failed for good.
+    pub model_error: Toggle,
+    /// Turns failures of tools into results.
+    pub tool_error: Toggle,
+    /// Calls tools again whose failures may pass.
+    pub tool_retry: Toggle,
+    /// Adds up tokens and costs.
+    pub token_usage: Toggle,
+    /// Holds the run at its limits, if it has any.
+    pub budget: Toggle,
+    /// Bounds the calls of an answer, and of a run where it is told to.
+    pub call_limits: Toggle,
+    /// Corrects and ends repetition.
+    pub loop_detection: Toggle,
+    /// Mends answers that were cut off, refused or empty.
+    pub finish_reason: Toggle,
 }
 
 impl Default for Features {
@@ -58,6 +74,14 @@ impl Default for Features {
             title: Toggle::On,
             view_image: Toggle::On,
             unsupported_content: Toggle::On,
+            model_error: Toggle::On,
+            tool_error: Toggle::On,
+            tool_retry: Toggle::Off,
+            token_usage: Toggle::On,
+            budget: Toggle::On,
+            call_limits: Toggle::On,
+            loop_detection: Toggle::On,
+            finish_reason: Toggle::On,
         }
     }
 }
@@ -77,6 +101,14 @@ impl Features {
             title: Toggle::Off,
             view_image: Toggle::Off,
             unsupported_content: Toggle::Off,
+            model_error: Toggle::Off,
+            tool_error: Toggle::Off,
+            tool_retry: Toggle::Off,
+            token_usage: Toggle::Off,
+            budget: Toggle::Off,
+            call_limits: Toggle::Off,
+            loop_detection: Toggle::Off,
+            finish_reason: Toggle::Off,
         }
     }
 }

@@ -14,6 +14,7 @@ async fn the_lead_chain_has_this_order() {
         "Uploads",
         "Sandbox",
         "DanglingToolCall",
+        "ModelError",
         "SandboxAudit",
         "ReadBeforeWrite",
         "DynamicContext",

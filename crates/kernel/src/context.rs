@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::interrupt::Answers;
-use crate::{AgentEvent, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
+use crate::{AgentEvent, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
 
 pub struct RunContext {
     pub thread_id: ThreadId,
@@ -26,6 +26,9 @@ pub struct RunContext {
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
     pub scratch: Scratch,
+    /// What the run may use. Its time is kept by the loop; the rest by whoever uses it. A resumed run is given a new
+    /// one, with the limits of the one that paused.
+    pub budget: Budget,
     /// What a person answered, by the question's id; set once, when a paused run is resumed.
     answers: OnceLock<Answers>,
     paused: AtomicBool,
@@ -38,6 +41,8 @@ pub struct RunContext {
 struct Deadlines {
     cancelled_at: OnceLock<Instant>,
     unwinding: AtomicBool,
+    /// The time the run was given, once that is over.
+    over: OnceLock<Duration>,
 }
 
 const WORK_GRACE: Duration = Duration::from_millis(1000);
@@ -53,6 +58,7 @@ impl RunContext {
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
             scratch: Scratch::default(),
+            budget: Budget::default(),
             answers: OnceLock::new(),
             paused: AtomicBool::new(false),
             deadlines: Deadlines::default(),
@@ -65,9 +71,16 @@ impl RunContext {
         self
     }
 
+    /// The run ends when `cancel` is cancelled; a run that ends by itself leaves it alone.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
-        self.cancel = cancel;
+        self.cancel = cancel.child_token();
+        self
+    }
+
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -119,6 +132,17 @@ impl RunContext {
         let cancelled_at = *self.deadlines.cancelled_at.get_or_init(Instant::now);
         let unwinding = self.deadlines.unwinding.load(Ordering::Relaxed);
         cancelled_at + if unwinding { UNWIND_GRACE } else { WORK_GRACE }
+    }
+
+    /// Ends what runs, because the time is over.
+    pub(crate) fn expire(&self, limit: Duration) {
+        let _ = self.deadlines.over.set(limit);
+        self.cancel.cancel();
+    }
+
+    /// The time the run was given, if that is why it was ended.
+    pub(crate) fn expired(&self) -> Option<Duration> {
+        self.deadlines.over.get().copied()
     }
 
     pub(crate) fn begin_unwinding(&self) {

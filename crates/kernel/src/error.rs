@@ -9,6 +9,11 @@ use crate::{ChainError, CheckpointError, HookError, ModelError, ModelErrorKind, 
 pub enum RunError {
     #[error("cancelled")]
     Cancelled,
+    #[error(
+        "stopped: the time limit of {:.0?} is over; what was done is kept. Go on with another message, or raise the limit",
+        limit
+    )]
+    OutOfTime { limit: std::time::Duration },
     #[error("stopped after {limit} steps without an answer; raise `max_recursion_limit` or split the task")]
     RecursionLimit { limit: u32 },
     #[error(transparent)]

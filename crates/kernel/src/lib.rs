@@ -4,6 +4,7 @@
 //! knows six hooks and the key `messages`; every other behaviour is a middleware.
 
 mod agent;
+mod budget;
 mod checkpoint;
 mod clock;
 mod context;
@@ -26,6 +27,7 @@ mod tool_call;
 
 pub use agent::{Agent, AgentBuilder};
 pub use async_trait::async_trait;
+pub use budget::{Amount, Budget, Exhausted, Limits, Reservation, Resource, Used};
 pub use checkpoint::{CheckpointError, Checkpointer, Step, StepSource};
 pub use clock::{Clock, SystemClock, TimeZone, Timestamp};
 pub use context::{RunContext, Scratch};
@@ -53,3 +55,4 @@ pub use state::{
 };
 pub use toggle::Toggle;
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Typed, TypedTool};
+pub use tool_call::TRANSIENT;

@@ -3,6 +3,7 @@
 //! Invariant: whatever happens (an error, a panic in a hook, a cancellation), every middleware whose `before_agent`
 //! returned gets its `after_agent`, and every write that was applied reaches the log.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -74,8 +75,18 @@ impl<'a> Execution<'a> {
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
-        let ran = match self.drive(input).await {
+        let cx = self.cx;
+        cx.budget.start();
+        let driven = tokio::select! {
+            biased;
+            driven = self.drive(input) => driven,
+            never = watch_time(cx) => match never {},
+        };
+        let ran = match driven {
             Ok(()) => Ok(Ended::Finished),
+            Err(Stop::Failed(RunError::Cancelled)) => {
+                Err(cx.expired().map_or(RunError::Cancelled, |limit| RunError::OutOfTime { limit }))
+            }
             Err(Stop::Failed(error)) => Err(error),
             Err(Stop::Paused(pause)) => self.pause(pause).await,
         };
@@ -377,6 +388,13 @@ impl<'a> Execution<'a> {
         self.cx.emit(AgentEvent::Values(self.agent.snapshot(self.state.clone()))).await;
         Ok(())
     }
+}
+
+/// Ends what runs when the time is over, whoever is deaf to it; the loop then ends by itself.
+async fn watch_time(cx: &RunContext) -> Infallible {
+    let limit = cx.budget.out_of_time().await;
+    cx.expire(limit);
+    std::future::pending().await
 }
 
 /// Of two jumps asked for by tools of one batch, the one that ends the run wins; otherwise the first.

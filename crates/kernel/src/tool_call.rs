@@ -15,6 +15,9 @@ use crate::{
     ToolCore, ToolError, ToolNext, ToolOutcome, ToolRequest,
 };
 
+/// Where a result says that its call may succeed a little later.
+pub const TRANSIENT: &str = "transient";
+
 /// A call of the last AI message that has no result yet.
 #[derive(Debug)]
 pub(crate) enum Pending {
@@ -157,6 +160,11 @@ impl ToolCore for ToolCallRunner<'_> {
             }
             Ok(Err(ToolError::Interrupt(question))) => return Err(HookError::Interrupt(question)),
             Ok(Err(ToolError::Fatal(source))) => return Err(HookError::Other(source)),
+            Ok(Err(error @ ToolError::Transient(_))) => {
+                let mut outcome = error_outcome(&id, &call.name, format!("Error: {error}"));
+                outcome.message.additional_kwargs.insert(TRANSIENT.to_owned(), true.into());
+                return Ok(outcome);
+            }
             Ok(Err(error)) => format!("Error: {error}"),
             Err(panic) => {
                 let text = panic_text(panic.as_ref());
