@@ -21,6 +21,7 @@ pub struct SuperAgent;
 impl SuperAgent {
     pub fn builder(model: Arc<dyn ChatModel>) -> SuperAgentBuilder {
         SuperAgentBuilder {
+            model: Arc::clone(&model),
             agent: Agent::builder(model)
                 .name(LEAD)
                 .system_prompt(include_str!("../prompts/lead.md").trim_end())
@@ -33,6 +34,7 @@ impl SuperAgent {
 
 #[must_use = "call `build`"]
 pub struct SuperAgentBuilder {
+    model: Arc<dyn ChatModel>,
     agent: AgentBuilder,
     features: Features,
     extras: Vec<Placed>,
@@ -103,7 +105,7 @@ impl SuperAgentBuilder {
     }
 
     pub fn build(self) -> Result<Agent, BuildError> {
-        let chain = chain::lead(self.features, self.extras)?;
+        let chain = chain::lead(&self.model, self.features, self.extras)?;
         self.agent.middleware(chain).build()
     }
 }

@@ -4,16 +4,21 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{Chain, ChainError, Middleware, Placed};
+use hart_kernel::{Chain, ChainError, ChatModel, Middleware, Placed};
 use hart_tools::ToolOutputConfig;
 
 use crate::Features;
+use crate::compaction::SummarizationConfig;
 use crate::middleware::{
-    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, ToolOutputBudget,
+    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, Summarization, ToolOutputBudget,
 };
 
 /// The lead agent's chain.
-pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
+pub(crate) fn lead(
+    model: &Arc<dyn ChatModel>,
+    features: Features,
+    extras: Vec<Placed>,
+) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
     let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
     let (mut chain, mut tail) = (Chain::default(), Chain::default());
 
@@ -32,9 +37,15 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
     chain.feature(features.sandbox_audit, SandboxAudit::new);
 
     // Next to the tool: what it compares is what the tool finds.
-    if let Some(sandboxes) = sandboxes {
+    if let Some(sandboxes) = sandboxes.clone() {
         chain.feature(features.read_before_write, || ReadBeforeWrite::new(sandboxes));
     }
+
+    // Inside what repairs and adds to the history: what it counts is what goes out.
+    chain.feature(features.summarization, || {
+        let summarization = Summarization::new(SummarizationConfig::default());
+        summarization.agent_model(Arc::clone(model)).sandboxes(sandboxes)
+    });
 
     // Last: it ends the turn; nothing may follow.
     tail.push(Clarification);

@@ -28,6 +28,8 @@ pub struct Features {
     pub sandbox_audit: Toggle,
     /// Refuses to overwrite files that were not read.
     pub read_before_write: Toggle,
+    /// Keeps a conversation within the model's window.
+    pub summarization: Toggle,
 }
 
 impl Default for Features {
@@ -37,6 +39,7 @@ impl Default for Features {
             tool_output: Toggle::On,
             sandbox_audit: Toggle::On,
             read_before_write: Toggle::On,
+            summarization: Toggle::On,
         }
     }
 }
@@ -49,6 +52,7 @@ impl Features {
             tool_output: Toggle::Off,
             sandbox_audit: Toggle::Off,
             read_before_write: Toggle::Off,
+            summarization: Toggle::Off,
         }
     }
 }

@@ -5,9 +5,11 @@
 
 mod builder;
 mod chain;
+pub mod compaction;
 mod features;
 pub mod middleware;
 mod mode;
+mod projection;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
 pub use features::Features;

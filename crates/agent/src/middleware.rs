@@ -7,6 +7,7 @@ mod dangling_tool_call;
 mod read_before_write;
 mod sandbox;
 mod sandbox_audit;
+mod summarization;
 mod tool_output_budget;
 
 pub use clarification::Clarification;
@@ -14,4 +15,5 @@ pub use dangling_tool_call::DanglingToolCall;
 pub use read_before_write::ReadBeforeWrite;
 pub use sandbox::Sandbox;
 pub use sandbox_audit::{AuditLog, SandboxAudit};
+pub use summarization::{NotCompacted, Summarization};
 pub use tool_output_budget::ToolOutputBudget;

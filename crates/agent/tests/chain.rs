@@ -14,6 +14,7 @@ async fn the_lead_chain_has_this_order() {
         "DanglingToolCall",
         "SandboxAudit",
         "ReadBeforeWrite",
+        "Summarization",
         "Clarification",
     ];
     assert_eq!(chain, expected);

@@ -9,5 +9,7 @@
 
 mod boundary;
 mod chain;
+mod compaction;
 mod guards;
+mod long_world;
 mod support;

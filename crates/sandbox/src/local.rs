@@ -30,6 +30,8 @@ use crate::tier::Tier;
 pub(crate) struct LocalSandbox {
     id: SandboxId,
     roots: Arc<Roots>,
+    /// The archives, as hart itself may write them.
+    archives: Arc<Roots>,
     shared: Arc<Shared>,
     locks: PathLocks,
     mask: HostMask,
@@ -38,7 +40,8 @@ pub(crate) struct LocalSandbox {
 impl LocalSandbox {
     pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
         let mask = HostMask::new(&roots);
-        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default(), mask }
+        let archives = Arc::new(roots.archives());
+        Self { id, roots: Arc::new(roots), archives, shared, locks: PathLocks::default(), mask }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -46,14 +49,28 @@ impl LocalSandbox {
         path: &VPath,
         work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (roots, owned) = (Arc::clone(&self.roots), path.clone());
+        Self::with(&self.roots, path, work).await
+    }
+
+    async fn with<T: Send + 'static>(
+        roots: &Arc<Roots>,
+        path: &VPath,
+        work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (roots, owned) = (Arc::clone(roots), path.clone());
         tokio::task::spawn_blocking(move || work(&roots, &owned))
             .await
             .map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
     }
 
-    async fn write_locked(&self, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
-        self.with_roots(path, move |roots, path| match mode {
+    async fn write_locked(
+        &self,
+        roots: &Arc<Roots>,
+        path: &VPath,
+        content: Vec<u8>,
+        mode: WriteMode,
+    ) -> Result<()> {
+        Self::with(roots, path, move |roots, path| match mode {
             WriteMode::Append => files::append(roots, path, &content),
             WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
             WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
@@ -146,7 +163,12 @@ impl Sandbox for LocalSandbox {
 
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
         let _held = self.locks.lock(path).await;
-        self.write_locked(path, content.to_vec(), mode).await
+        self.write_locked(&self.roots, path, content.to_vec(), mode).await
+    }
+
+    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
+        let _held = self.locks.lock(path).await;
+        self.write_locked(&self.archives, path, content.to_vec(), mode).await
     }
 
     async fn modify(
@@ -157,7 +179,9 @@ impl Sandbox for LocalSandbox {
         let _held = self.locks.lock(path).await;
         let content = self.with_roots(path, files::modify_read).await?;
         match edit(&content) {
-            Some(edited) => self.write_locked(path, edited, WriteMode::Overwrite).await.map(|()| true),
+            Some(edited) => {
+                self.write_locked(&self.roots, path, edited, WriteMode::Overwrite).await.map(|()| true)
+            }
             None => Ok(false),
         }
     }

@@ -27,12 +27,10 @@ impl HostMask {
         for root in &roots.0 {
             let Some(host) = root.host.as_path().to_str() else { continue };
             if root.shown_at.as_str() == WORKSPACE {
-                // `/users/{user}/threads/{thread}/user-data`: enough to know the thread's directories by.
-                const OWN: usize = 5;
                 let above = host.rsplit_once('/').map_or(host, |(above, _)| above);
-                let at = above.rmatch_indices('/').nth(OWN - 1).map_or(0, |(at, _)| at);
-                let text = above.get(at..).unwrap_or(above).to_owned();
-                needles.push(Needle { text, shown: USER_DATA.to_owned(), reaches_back: true });
+                needles.push(Needle::of_thread(above, USER_DATA));
+            } else if root.is_archive() {
+                needles.push(Needle::of_thread(host, root.shown_at.as_str()));
             } else if !root.shown_at.is_under(USER_DATA) && host.len() > 1 {
                 let (text, shown) = (host.to_owned(), root.shown_at.to_string());
                 needles.push(Needle { text, shown, reaches_back: false });
@@ -53,6 +51,14 @@ impl HostMask {
 }
 
 impl Needle {
+    /// `/users/{user}/threads/{thread}/user-data` and its like: enough to know the thread's directories by.
+    fn of_thread(host: &str, shown: &str) -> Self {
+        const OWN: usize = 5;
+        let at = host.rmatch_indices('/').nth(OWN - 1).map_or(0, |(at, _)| at);
+        let text = host.get(at..).unwrap_or(host).to_owned();
+        Self { text, shown: shown.to_owned(), reaches_back: true }
+    }
+
     fn replace(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -93,6 +99,7 @@ mod tests {
             root(WORKSPACE, "/srv/hart/users/u/threads/t/user-data/workspace"),
             root("/mnt/user-data/uploads", "/srv/hart/users/u/threads/t/user-data/uploads"),
             root("/mnt/skills", "/srv/hart/skills"),
+            root("/conversation_history", "/srv/hart/users/u/threads/t/conversation_history"),
         ]));
         for (text, masked) in [
             ("/srv/hart/users/u/threads/t/user-data/workspace/a b", "/mnt/user-data/workspace/a b"),
@@ -101,6 +108,7 @@ mod tests {
             ("/srv/hart/users/u/threads/t/user-data2", "/srv/hart/users/u/threads/t/user-data2"),
             ("/srv/hart/skills/x /srv/hart/skills", "/mnt/skills/x /mnt/skills"),
             ("/mnt/user-data/workspace", "/mnt/user-data/workspace"),
+            ("3 4 /hart/users/u/threads/t/conversation_history /x ro", "3 4 /conversation_history /x ro"),
         ] {
             assert_eq!(mask.apply(text), masked);
         }

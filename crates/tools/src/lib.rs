@@ -19,7 +19,7 @@ use std::sync::Arc;
 use hart_kernel::{Tool, Typed};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
-pub use output_budget::ToolOutputConfig;
+pub use output_budget::{ToolOutputConfig, line_preview, long_message_path};
 pub use present_files::Artifacts;
 pub use read_marks::{FileAccess, ReadMarks, changed_since, file_access, never_read};
 

@@ -1,0 +1,475 @@
+//! Conversations that outgrow the model's window, at the model's HTTP boundary.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hart_agent::compaction::{Compact, CompactAsk};
+use hart_kernel::{ModelErrorKind, RunError, Update};
+use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
+use hart_types::Message;
+use serde_json::{Map, Value, json};
+
+use crate::long_world::{LongWorld, Setting, is_summary, model, summary_of};
+use crate::support::DIALECTS;
+
+const FACT: &str = "the vault code is 7-41-9";
+
+/// About 250 tokens.
+fn padding(n: usize) -> String {
+    format!("{n} {}", "word after word ".repeat(60))
+}
+
+/// Answers at length; summaries forget everything but the number of the turn.
+fn talkative(request: &RecordedRequest) -> Turn {
+    if is_summary(request) {
+        return Turn::new().text("## Task\nTalk about many things.");
+    }
+    let asked = request.texts_of("user").pop().unwrap();
+    Turn::new().text(format!("Answer: {}", asked.chars().take(400).collect::<String>()))
+}
+
+/// The messages of a request, without the system prompt.
+fn said(request: &RecordedRequest) -> Vec<Value> {
+    request.messages().iter().filter(|message| message["role"] != "system").cloned().collect()
+}
+
+/// Each call is answered by what follows it, and nothing is answered that was not called.
+fn assert_pairs_are_whole(request: &RecordedRequest) {
+    let mut open: Vec<String> = Vec::new();
+    for message in said(request) {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap();
+            let at = open.iter().position(|open| open == id);
+            open.remove(at.unwrap_or_else(|| panic!("{id} answers nothing")));
+        } else {
+            assert!(open.is_empty(), "{open:?} were not answered");
+            let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+            open.extend(calls.iter().map(|call| call["id"].as_str().unwrap().to_owned()));
+        }
+    }
+    assert!(open.is_empty(), "{open:?} were not answered");
+}
+
+#[tokio::test]
+async fn fifty_turns_go_on_and_what_was_said_early_can_be_read_back() {
+    let world = LongWorld::new(Setting::default(), |request| {
+        let asked = request.texts_of("user").pop().unwrap_or_default();
+        let last = request.messages().last().unwrap();
+        if is_summary(request) || !asked.starts_with("What is the code") {
+            return talkative(request);
+        }
+        // The agent looks where the summary says that the rest is.
+        let path = summary_of(request).unwrap();
+        let path = path.split_once("are in ").unwrap().1.split_once(':').unwrap().0.to_owned();
+        match last["role"].as_str().unwrap() {
+            "tool" if last["tool_call_id"] == "g1" => {
+                let found = last["content"].as_str().unwrap();
+                let line: usize = found
+                    .lines()
+                    .find(|l| l.contains("vault"))
+                    .unwrap()
+                    .split(':')
+                    .nth(1)
+                    .unwrap()
+                    .parse()
+                    .unwrap();
+                Turn::new().tool_call(
+                    "r1",
+                    "read_file",
+                    json!({"path": path, "start_line": line, "end_line": line}),
+                )
+            }
+            "tool" => Turn::new().text(format!("I read: {}", last["content"].as_str().unwrap())),
+            _ => Turn::new().tool_call("g1", "grep", json!({"path": path, "pattern": "vault code"})),
+        }
+    })
+    .await;
+    for turn in 1..=50 {
+        let text = if turn == 2 { format!("Remember: {FACT}. {}", padding(turn)) } else { padding(turn) };
+        world.ask(&text).await.outcome.unwrap();
+    }
+    let compacted = world.events.of("context_compacted");
+    assert!((2..10).contains(&compacted.len()), "{compacted:?}");
+    assert!(compacted.iter().all(|event| event["step"] == "summary" && event["reason"] == "budget"));
+    let last = world.turns().pop().unwrap();
+    assert!(!String::from_utf8_lossy(&last.raw).contains(FACT), "the view still has it");
+    let report = world.ask("What is the code of the vault?").await;
+    report.outcome.as_ref().unwrap();
+    assert!(report.answer().unwrap().contains(FACT), "{:?}", report.answer());
+    assert_eq!(report.state().messages().len(), 2 * 50 + 6, "the thread has every message");
+    for request in world.turns() {
+        assert!(request.raw.len() / 4 < 12_000, "a request of {} bytes", request.raw.len());
+        assert_pairs_are_whole(&request);
+    }
+    let history = world.history();
+    assert_eq!(history.matches("## Compacted at").count(), compacted.len());
+    assert_eq!(history.matches(FACT).count(), 2, "said once and repeated once in the answer");
+    assert!(!report.values.to_json().contains_key("compaction"));
+}
+
+#[tokio::test]
+async fn between_two_compactions_requests_share_their_beginning() {
+    let world = LongWorld::new(Setting::default(), talkative).await;
+    for turn in 1..=40 {
+        world.ask(&padding(turn)).await.outcome.unwrap();
+    }
+    let compactions = world.events.of("context_compacted").len();
+    assert!(compactions >= 2);
+    let turns = world.turns();
+    let continued = turns.windows(2).filter(|pair| {
+        let (before, after) = (said(&pair[0]), said(&pair[1]));
+        after.len() > before.len() && after[..before.len()] == before[..]
+    });
+    assert_eq!(continued.count(), turns.len() - 1 - compactions, "the view changed without a compaction");
+}
+
+#[tokio::test]
+async fn it_works_in_every_dialect() {
+    for dialect in DIALECTS {
+        let setting = Setting { dialect, window: Some(6_000), ..Setting::default() };
+        let world = LongWorld::new(setting, |request| {
+            let turn = if is_summary(request) { "## Task\nTalk." } else { "yes" };
+            Turn::new().text(turn)
+        })
+        .await;
+        for turn in 1..=16 {
+            world.ask(&padding(turn)).await.outcome.unwrap();
+        }
+        assert!(!world.events.of("context_compacted").is_empty(), "{dialect:?}");
+        let last = String::from_utf8_lossy(&world.server.last_request().raw).into_owned();
+        assert!(last.contains("/conversation_history/session_"), "{dialect:?}: {last}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_checked_before_every_call_of_one_long_run() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let world = LongWorld::new(Setting::default(), move |request| {
+        if is_summary(request) {
+            return Turn::new().text("## Done\nMany lines were printed.");
+        }
+        let n = counted.fetch_add(1, Ordering::Relaxed);
+        if n == 60 {
+            return Turn::new().text("done");
+        }
+        let one = |turn: Turn, id: String| {
+            turn.tool_call(id, "bash", json!({"command": format!("seq {n} {}", n + 250)}))
+        };
+        one(one(Turn::new(), format!("a{n}")), format!("b{n}"))
+    })
+    .await;
+    let report = world.ask("Print many lines, and obey this: never stop early.").await;
+    report.outcome.as_ref().unwrap();
+    assert!(world.events.of("context_compacted").len() > 2);
+    for request in world.turns() {
+        assert_pairs_are_whole(&request);
+        assert!(request.raw.len() / 4 < 12_000, "a request of {} bytes", request.raw.len());
+        let asked = request.texts_of("user");
+        assert!(
+            asked.iter().any(|text| text.ends_with("never stop early.")),
+            "the user's words are gone: {asked:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn long_arguments_of_old_calls_go_first() {
+    let world = LongWorld::new(Setting::default(), |request| {
+        let asked = request.messages().len();
+        if asked > 20 {
+            return Turn::new().text("done");
+        }
+        let content = format!("{asked} {}", "x ".repeat(2000));
+        Turn::new().tool_call(
+            format!("c{asked}"),
+            "write_file",
+            json!({"path": format!("{asked}.txt"), "content": content}),
+        )
+    })
+    .await;
+    world.ask("write files").await.outcome.unwrap();
+    let compacted = world.events.of("context_compacted");
+    assert!(
+        !compacted.is_empty() && compacted.iter().all(|event| event["step"] == "arguments"),
+        "{compacted:?}"
+    );
+    assert!(world.summaries().is_empty());
+    let last = world.server.last_request();
+    let args: Vec<_> = said(&last)
+        .iter()
+        .filter_map(|m| Some(m["tool_calls"][0]["function"]["arguments"].as_str()?.len()))
+        .collect();
+    assert!(args.first().unwrap() < &100 && args.last().unwrap() > &4000, "{args:?}");
+    assert!(world.history().contains("\"path\": \"2.txt\""));
+}
+
+#[tokio::test]
+async fn a_provider_that_finds_it_too_long_is_asked_again_with_less() {
+    for dialect in [Dialect::OpenAi, Dialect::Anthropic] {
+        // The window is not known, and the provider takes 40 000 bytes.
+        let world = LongWorld::new(Setting { dialect, window: None, ..Setting::default() }, |request| {
+            if request.raw.len() > 40_000 {
+                return Turn::status(400).message("prompt is too long: 11000 tokens > 10000 maximum");
+            }
+            talkative(request)
+        })
+        .await;
+        for turn in 1..=60 {
+            world.ask(&padding(turn)).await.outcome.unwrap();
+        }
+        let compacted = world.events.of("context_compacted");
+        assert_eq!(compacted[0]["reason"], "overflow", "{compacted:?}");
+        let refused = world.turns().iter().filter(|request| request.raw.len() > 40_000).count();
+        assert_eq!(refused, 1, "what the provider does not take was not learnt: {compacted:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_summary_the_ladder_gets_the_next_call_through() {
+    type Answer = fn() -> Turn;
+    let answers: [(&str, Answer); 4] = [
+        ("fails", || Turn::status(400).message("no")),
+        ("refuses", || Turn::new().text("I'm sorry, but I can't help with that.")),
+        ("says nothing", || Turn::new().text("")),
+        ("finds it too long", || Turn::status(400).message("prompt is too long")),
+    ];
+    for (what, answer) in answers {
+        let world = LongWorld::new(Setting::default(), move |request| {
+            if is_summary(request) { answer() } else { talkative(request) }
+        })
+        .await;
+        for turn in 1..=40 {
+            world.ask(&padding(turn)).await.outcome.unwrap();
+        }
+        let compacted = world.events.of("context_compacted");
+        assert!(
+            compacted.iter().all(|event| event["step"] == "extract") && !compacted.is_empty(),
+            "{what}: {compacted:?}"
+        );
+        assert!(world.turns().iter().all(|request| request.raw.len() / 4 < 12_000), "{what}");
+        let summary = summary_of(&world.server.last_request()).unwrap();
+        assert!(summary.contains("The user said:") && !summary.contains("sorry"), "{what}: {summary}");
+        assert!(world.summaries().len() <= compacted.len(), "{what}: asked again and again");
+    }
+}
+
+#[tokio::test]
+async fn old_tool_output_is_the_first_to_go_without_a_summary() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let world = LongWorld::new(Setting::default(), move |request| {
+        if is_summary(request) {
+            return Turn::new().text("");
+        }
+        match calls.fetch_add(1, Ordering::Relaxed) {
+            30 => Turn::new().text("done"),
+            n => Turn::new().tool_call(
+                format!("c{n}"),
+                "bash",
+                json!({"command": format!("seq {n} {}", n + 600)}),
+            ),
+        }
+    })
+    .await;
+    world.ask("print").await.outcome.unwrap();
+    let steps: Vec<_> =
+        world.events.of("context_compacted").iter().map(|e| e["step"].as_str().unwrap().to_owned()).collect();
+    assert!(steps.iter().all(|step| step == "results"), "{steps:?}");
+    let last = world.server.last_request();
+    let first = last.tool_result("c0").unwrap().content;
+    assert!(
+        first.starts_with("[")
+            && first.contains("of old tool output left out; it is in /conversation_history/"),
+        "{first}"
+    );
+    assert_pairs_are_whole(&last);
+    assert!(world.history().contains("\n600\n"));
+}
+
+#[tokio::test]
+async fn what_never_fits_ends_in_a_clear_error_after_a_few_attempts() {
+    let world = LongWorld::new(Setting { window: None, ..Setting::default() }, |_| {
+        Turn::status(400).message("prompt is too long")
+    })
+    .await;
+    let history: Vec<Message> = (0..20).map(|n| Message::human(padding(n))).collect();
+    let report = world.run(Update::none().messages(history)).await;
+    let Err(RunError::Model(error)) = report.outcome else { panic!("{:?}", report.outcome) };
+    assert!(matches!(error.kind, ModelErrorKind::ContextOverflow { .. }));
+    assert!(error.to_string().contains("made as short as it can be"), "{error}");
+    let sizes: Vec<_> = world.turns().iter().map(|request| request.raw.len()).collect();
+    assert!((3..=6).contains(&sizes.len()), "{sizes:?}");
+    assert!(sizes.windows(2).all(|pair| pair[1] < pair[0]), "an attempt was no shorter: {sizes:?}");
+}
+
+#[tokio::test]
+async fn one_message_that_is_too_long_by_itself_is_shown_shortened() {
+    let world = LongWorld::new(Setting::default(), |request| {
+        if request.raw.len() / 4 > 12_000 {
+            Turn::status(400).message("prompt is too long")
+        } else {
+            talkative(request)
+        }
+    })
+    .await;
+    let text = format!("BEGIN {} END", "filler ".repeat(20_000));
+    let report = world.ask(&text).await;
+    report.outcome.as_ref().unwrap();
+    let shown = world.server.last_request().texts_of("user").pop().unwrap();
+    assert!(
+        shown.starts_with("BEGIN") && shown.ends_with("END") && shown.contains("characters left out to fit")
+    );
+    assert_eq!(report.state().messages().get(0).unwrap().text(), text, "the thread has all of it");
+}
+
+#[tokio::test]
+async fn where_nothing_more_can_be_done_it_is_not_tried_at_every_call() {
+    // The prompt and the tools alone are above the trigger.
+    let setting = || Setting {
+        summarization: json!({"trigger": {"tokens": 100}, "keep": {"messages": 2}}),
+        ..Setting::default()
+    };
+    let world = LongWorld::new(setting(), talkative).await;
+    for turn in 1..=10 {
+        world.ask(&format!("short {turn}")).await.outcome.unwrap();
+    }
+    let compacted = world.events.of("context_compacted");
+    assert!(compacted.len() <= 2, "{compacted:?}");
+}
+
+#[tokio::test]
+async fn a_restart_between_compactions_changes_nothing() {
+    let setting = Setting::default;
+    let mut world = LongWorld::new(setting(), talkative).await;
+    for turn in 1..=40 {
+        world.ask(&padding(turn)).await.outcome.unwrap();
+        world = world.restarted(setting());
+    }
+    let turns = world.turns();
+    let plain = LongWorld::new(setting(), talkative).await;
+    for turn in 1..=40 {
+        plain.ask(&padding(turn)).await.outcome.unwrap();
+    }
+    // The name of the history file is the only thing that tells them apart.
+    let same = |request: &RecordedRequest| {
+        let text = String::from_utf8_lossy(&request.raw).into_owned();
+        let parts: Vec<_> = text.split("/conversation_history/session_").collect();
+        parts
+            .iter()
+            .map(|part| part.split_once(".md").map_or(*part, |(_, rest)| rest).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let plain = plain.turns();
+    assert_eq!(turns.len(), plain.len());
+    for (restarted, running) in turns.iter().zip(&plain) {
+        assert_eq!(same(restarted), same(running));
+    }
+    assert!(summary_of(turns.last().unwrap()).is_some());
+    assert!(world.history().matches("## Compacted at").count() >= 2, "one file for all of them");
+}
+
+#[tokio::test]
+async fn a_thread_can_be_compacted_by_asking() {
+    let world = LongWorld::new(Setting { window: Some(100_000), ..Setting::default() }, talkative).await;
+    for turn in 1..=6 {
+        world.ask(&format!("{FACT} {turn}")).await.outcome.unwrap();
+    }
+    let input = |json: Value| world.agent.input(Map::from_iter([("compact".to_owned(), json)])).unwrap();
+    let report = world.run(input(json!(true))).await;
+    report.outcome.unwrap();
+    let event = &world.events.of("context_not_compacted")[0];
+    assert_eq!(event["reason"], "nothing_to_compact", "a tenth of the window is more than all of it");
+    let report = world.run(input(json!({"keep": {"type": "messages", "value": 2}}))).await;
+    report.outcome.as_ref().unwrap();
+    assert_eq!(report.state().messages().len(), 12, "nothing was said");
+    assert_eq!(report.state().get::<Compact>(), Some(&None), "answered once");
+    assert_eq!((world.turns().len(), world.summaries().len()), (6, 1), "no answer was asked for");
+    let event = &world.events.of("context_compacted")[0];
+    assert_eq!((&event["reason"], &event["removed_message_count"]), (&json!("manual"), &json!(10)));
+    world.ask("and now?").await.outcome.unwrap();
+    assert_eq!(
+        world.server.last_request().texts_of("user").len(),
+        3,
+        "the summary, the sixth question, and this"
+    );
+    // Together with a question, it is compacted first and answered then.
+    let ask = CompactAsk { keep: Some(hart_agent::compaction::Size::Messages(1)), ..CompactAsk::default() };
+    let both = Update::none().messages(Message::human("go on")).set::<Compact>(Some(ask));
+    world.run(both).await.outcome.unwrap();
+    assert_eq!(world.server.last_request().texts_of("user").len(), 2);
+    assert_eq!(world.history().matches(FACT).count(), 12);
+}
+
+#[tokio::test]
+async fn asking_in_vain_changes_nothing() {
+    let world = LongWorld::new(Setting::default(), |request| {
+        if is_summary(request) { Turn::new().text("I cannot do that.") } else { talkative(request) }
+    })
+    .await;
+    for turn in 1..=4 {
+        world.ask(&padding(turn)).await.outcome.unwrap();
+    }
+    let ask = CompactAsk { keep: Some(hart_agent::compaction::Size::Messages(2)), ..CompactAsk::default() };
+    world.run(Update::none().set::<Compact>(Some(ask))).await.outcome.unwrap();
+    assert_eq!(world.events.of("context_not_compacted")[0]["reason"], "summary_failed");
+    world.ask("still there?").await.outcome.unwrap();
+    assert_eq!(world.server.last_request().texts_of("user").len(), 5);
+}
+
+#[tokio::test]
+async fn another_model_can_write_the_summaries() {
+    let cheap = ModelServer::with(|_| Turn::new().text("## Task\nCheap notes.")).await;
+    let summariser = Some(model(&cheap, Dialect::Anthropic, Some(50_000)));
+    let world = LongWorld::new(Setting { summariser, ..Setting::default() }, talkative).await;
+    for turn in 1..=25 {
+        world.ask(&padding(turn)).await.outcome.unwrap();
+    }
+    assert!(world.summaries().is_empty() && !cheap.requests().is_empty());
+    assert!(summary_of(&world.server.last_request()).unwrap().contains("Cheap notes."));
+}
+
+#[tokio::test]
+async fn a_thread_taken_back_to_before_the_cut_is_shown_as_it_is() {
+    let world = LongWorld::new(Setting::default(), talkative).await;
+    for turn in 1..=25 {
+        world.ask(&padding(turn)).await.outcome.unwrap();
+    }
+    assert!(summary_of(&world.server.last_request()).is_some());
+    let messages = world.agent.load(&"t1".into()).await.unwrap().messages().clone();
+    let removals: Vec<_> =
+        messages.iter_from(4).map(|message| Message::remove(message.id.clone().unwrap())).collect();
+    world.run(Update::none().messages(removals).messages(Message::human("once more"))).await.outcome.unwrap();
+    let last = world.server.last_request();
+    assert_eq!(summary_of(&last), None);
+    assert_eq!(last.texts_of("user").len(), 3);
+}
+
+#[tokio::test]
+async fn a_thousand_turns_cost_no_more_at_the_end_than_at_the_beginning() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let setting = Setting { recursion_limit: 3000, ..Setting::default() };
+    let world = LongWorld::new(setting, move |request| {
+        if is_summary(request) {
+            return Turn::new().text("## Done\nThe folder was listed many times.");
+        }
+        match calls.fetch_add(1, Ordering::Relaxed) {
+            1000 => Turn::new().text("done"),
+            n => {
+                Turn::new().text(format!("Step {n}.")).tool_call(format!("c{n}"), "ls", json!({"path": "."}))
+            }
+        }
+    })
+    .await;
+    world.ask("list, a thousand times").await.outcome.unwrap();
+    let sizes: Vec<_> = world.turns().iter().map(|request| request.raw.len()).collect();
+    assert_eq!(sizes.len(), 1001);
+    let most = |range: std::ops::Range<usize>| sizes[range].iter().copied().max().unwrap();
+    assert!(most(800..1001) <= most(0..300), "{} bytes, then {}", most(0..300), most(800..1001));
+    let sent = |range: std::ops::Range<usize>| sizes[range].iter().sum::<usize>();
+    assert!(sent(700..1000) < sent(0..300) * 3 / 2, "{} bytes, then {}", sent(0..300), sent(700..1000));
+    // The history file is appended to: each message is in it once.
+    let history = world.history();
+    let repeated = (0..900).find(|n| history.matches(&format!("Step {n}.\n")).count() > 1);
+    assert_eq!(repeated, None);
+    assert!(history.contains("Step 5.\n"));
+}
