@@ -11,5 +11,6 @@ mod boundary;
 mod chain;
 mod compaction;
 mod guards;
+mod long_results;
 mod long_world;
 mod support;

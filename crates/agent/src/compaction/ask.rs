@@ -30,33 +30,36 @@ pub struct CompactAsk {
     /// How much of the end stays as it is; as configured, without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<Size>,
-    #[serde(skip)]
-    no: bool,
-}
-
-impl CompactAsk {
-    /// Somebody wrote `false`.
-    pub(crate) fn is_withdrawn(self) -> bool {
-        self.no
-    }
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Form {
-    Flag(bool),
-    #[serde(rename_all = "snake_case")]
+    Plain(Yes),
     Full {
         #[serde(default)]
         keep: Option<Size>,
     },
 }
 
+/// `true`; whoever does not want it leaves it out.
+#[derive(Deserialize)]
+#[serde(try_from = "bool")]
+struct Yes;
+
+impl TryFrom<bool> for Yes {
+    type Error = &'static str;
+
+    fn try_from(yes: bool) -> Result<Self, Self::Error> {
+        yes.then_some(Self).ok_or("leave `compact` out instead of writing `false`")
+    }
+}
+
 impl From<Form> for CompactAsk {
     fn from(form: Form) -> Self {
         match form {
-            Form::Flag(yes) => Self { keep: None, no: !yes },
-            Form::Full { keep } => Self { keep, no: false },
+            Form::Plain(Yes) => Self::default(),
+            Form::Full { keep } => Self { keep },
         }
     }
 }

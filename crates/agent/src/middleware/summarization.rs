@@ -137,12 +137,8 @@ impl Middleware for Summarization {
 
     async fn before_agent(&self, cx: &RunContext, state: &State) -> HookResult {
         let Some(ask) = state.get::<Compact>().copied().flatten() else { return Ok(Command::none()) };
-        let answered = Update::none().set::<Compact>(None);
-        if ask.is_withdrawn() {
-            return Ok(answered.into());
-        }
         let model = self.agent.as_ref().or(self.summariser.as_ref()).ok_or_else(no_model)?;
-        let mut update = answered;
+        let mut update = Update::none().set::<Compact>(None);
         match self.compact_now(cx, state, ask, model).await {
             Ok(compacted) => update.extend(compacted),
             Err(why) => {
