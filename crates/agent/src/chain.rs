@@ -7,11 +7,12 @@ use std::sync::Arc;
 use hart_kernel::{Chain, ChainError, ChatModel, Middleware, Placed};
 use hart_tools::ToolOutputConfig;
 
-use crate::Features;
 use crate::compaction::SummarizationConfig;
 use crate::middleware::{
-    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, Summarization, ToolOutputBudget,
+    Clarification, ContextEditing, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, Summarization,
+    ToolOutputBudget, ToolSelection,
 };
+use crate::{ContextEditingConfig, Features, ToolSelectionConfig};
 
 /// The lead agent's chain.
 pub(crate) fn lead(
@@ -46,6 +47,12 @@ pub(crate) fn lead(
         let summarization = Summarization::new(SummarizationConfig::default());
         summarization.agent_model(Arc::clone(model)).sandboxes(sandboxes)
     });
+
+    // Inside compaction: it edits what that leaves of the conversation.
+    chain.feature(features.context_editing, || ContextEditing::new(ContextEditingConfig::default()));
+
+    // Inside all that add tools: it chooses among them.
+    chain.feature(features.tool_selection, || ToolSelection::new(ToolSelectionConfig::default()));
 
     // Last: it ends the turn; nothing may follow.
     tail.push(Clarification);

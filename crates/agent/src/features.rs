@@ -30,6 +30,10 @@ pub struct Features {
     pub read_before_write: Toggle,
     /// Keeps a conversation within the model's window.
     pub summarization: Toggle,
+    /// Clears old tool results from requests.
+    pub context_editing: Toggle,
+    /// Shows only the tools that fit.
+    pub tool_selection: Toggle,
 }
 
 impl Default for Features {
@@ -40,6 +44,8 @@ impl Default for Features {
             sandbox_audit: Toggle::On,
             read_before_write: Toggle::On,
             summarization: Toggle::On,
+            context_editing: Toggle::Off,
+            tool_selection: Toggle::Off,
         }
     }
 }
@@ -53,6 +59,8 @@ impl Features {
             sandbox_audit: Toggle::Off,
             read_before_write: Toggle::Off,
             summarization: Toggle::Off,
+            context_editing: Toggle::Off,
+            tool_selection: Toggle::Off,
         }
     }
 }

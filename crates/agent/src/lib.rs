@@ -5,12 +5,16 @@
 
 mod builder;
 mod chain;
+mod clearing;
 pub mod compaction;
 mod features;
 pub mod middleware;
 mod mode;
 mod projection;
+mod tool_ranking;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
+pub use clearing::{ClearedThrough, ContextEditingConfig};
 pub use features::Features;
 pub use mode::Mode;
+pub use tool_ranking::{ToolSelectionConfig, ToolsUsed};
