@@ -90,7 +90,7 @@ async fn below_the_trigger_nothing_is_cleared() {
 struct Named(Arc<ToolSpec>);
 
 impl Named {
-    fn new(name: &str, description: &str) -> Arc<dyn Tool> {
+    fn tool(name: &str, description: &str) -> Arc<dyn Tool> {
         let input_schema = json!({"type": "object", "properties": {}});
         Arc::new(Self(Arc::new(ToolSpec {
             name: name.into(),
@@ -132,12 +132,12 @@ async fn the_tools_that_fit_are_shown_and_stay_for_the_run() {
     let features = Features { tool_selection: ToolSelection::new(config).into(), ..Features::default() };
     let mut builder =
         hart_agent::SuperAgent::builder(model(&server, Dialect::OpenAi, None)).features(features);
-    builder = builder.tool(Named::new("get_weather", "The weather forecast of a city"));
+    builder = builder.tool(Named::tool("get_weather", "The weather forecast of a city"));
     for n in 0..20 {
-        builder = builder.tool(Named::new(&format!("other_{n}"), "Does something else entirely"));
+        builder = builder.tool(Named::tool(&format!("other_{n}"), "Does something else entirely"));
     }
-    builder = builder.tool(Named::new("city_map", "Shows a map of a city"));
-    builder = builder.tool(Named::new("zebra_count", "Counts zebras"));
+    builder = builder.tool(Named::tool("city_map", "Shows a map of a city"));
+    builder = builder.tool(Named::tool("zebra_count", "Counts zebras"));
     let agent = builder.build().unwrap();
     let cx = hart_kernel::RunContext::new("t1".into());
     let asked = hart_types::Message::human("How is the weather in this city?");

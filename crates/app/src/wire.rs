@@ -48,6 +48,7 @@ pub(crate) fn features(config: &AppConfig, sandbox: Sandbox) -> Features {
         tool_output: config.tool_output.enabled.then(tool_output).map_or(Toggle::Off, Toggle::from),
         read_before_write: config.read_before_write.into(),
         sandbox_audit: config.sandbox_audit.then(audit).map_or(Toggle::Off, Toggle::from),
+        ..Features::default()
     }
 }
 
