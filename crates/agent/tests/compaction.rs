@@ -1,7 +1,7 @@
 //! Conversations that outgrow the model's window, at the model's HTTP boundary.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hart_agent::compaction::{Compact, CompactAsk, Size};
 use hart_kernel::{ModelErrorKind, RunError, Update};
@@ -333,6 +333,7 @@ async fn where_nothing_more_can_be_done_it_is_not_tried_at_every_call() {
     }
     let compacted = world.events.of("context_compacted");
     assert!(compacted.len() <= 2, "{compacted:?}");
+    assert!(world.summaries().len() <= 4, "the summariser was asked {} times", world.summaries().len());
 }
 
 #[tokio::test]
@@ -445,11 +446,15 @@ async fn a_thread_taken_back_to_before_the_cut_is_shown_as_it_is() {
 #[tokio::test]
 async fn a_thousand_turns_cost_no_more_at_the_end_than_at_the_beginning() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let setting = Setting { recursion_limit: 3000, ..Setting::default() };
+    let counted = Arc::new(AtomicUsize::new(0));
+    let per_turn = Arc::new(Mutex::new(Vec::new()));
+    let (seen, turns) = (Arc::clone(&counted), Arc::clone(&per_turn));
+    let setting = Setting { recursion_limit: 3000, counted: Some(counted), ..Setting::default() };
     let world = LongWorld::new(setting, move |request| {
         if is_summary(request) {
             return Turn::new().text("## Done\nThe folder was listed many times.");
         }
+        turns.lock().unwrap().push(seen.swap(0, Ordering::Relaxed));
         match calls.fetch_add(1, Ordering::Relaxed) {
             1000 => Turn::new().text("done"),
             n => Turn::new().text(format!("Step {n}.\n{}", "and so on ".repeat(30))).tool_call(
@@ -467,6 +472,15 @@ async fn a_thousand_turns_cost_no_more_at_the_end_than_at_the_beginning() {
     assert!(most(800..1001) <= most(0..300), "{} bytes, then {}", most(0..300), most(800..1001));
     let sent = |range: std::ops::Range<usize>| sizes[range].iter().sum::<usize>();
     assert!(sent(700..1000) < sent(0..300) * 3 / 2, "{} bytes, then {}", sent(0..300), sent(700..1000));
+    // So is what is looked at before each.
+    let counted: Vec<usize> = per_turn.lock().unwrap().clone();
+    let looked = |range: std::ops::Range<usize>| counted[range].iter().sum::<usize>();
+    assert!(
+        looked(700..1000) < looked(0..300) * 3 / 2,
+        "{} bytes, then {}",
+        looked(0..300),
+        looked(700..1000)
+    );
     // The history file is appended to: each message is in it once.
     let history = world.history();
     let repeated = (0..900).find(|n| history.matches(&format!("Step {n}.\n")).count() > 1);

@@ -12,6 +12,10 @@ use crate::long_world::{LongWorld, Setting, model};
 
 /// A run that prints about 700 tokens per call, and what it was sent.
 async fn run(config: Value, calls: usize) -> (LongWorld, RunReport) {
+    run_asking("print", config, calls).await
+}
+
+async fn run_asking(text: &str, config: Value, calls: usize) -> (LongWorld, RunReport) {
     let config: ContextEditingConfig = serde_json::from_value(config).unwrap();
     let features = Features { context_editing: ContextEditing::new(config).into(), ..Features::default() };
     let setting = Setting { window: Some(200_000), features, ..Setting::default() };
@@ -28,7 +32,7 @@ async fn run(config: Value, calls: usize) -> (LongWorld, RunReport) {
         )
     })
     .await;
-    let report = world.ask("print").await;
+    let report = world.ask(text).await;
     report.outcome.as_ref().unwrap();
     (world, report)
 }
@@ -63,6 +67,17 @@ async fn old_results_are_cleared_in_steps_and_the_thread_keeps_them() {
     let before = cleared(&last);
     world.ask("and?").await.outcome.unwrap();
     assert_eq!(cleared(&world.server.last_request()), before);
+}
+
+#[tokio::test]
+async fn the_border_does_not_move_for_little_even_if_it_is_always_too_much() {
+    // What the user said is above the trigger by itself.
+    let text = "say it again ".repeat(3000);
+    let (world, _) = run_asking(&text, json!({"trigger": 8000, "clear_at_least": 3000}), 30).await;
+    let counts: Vec<_> = world.turns().iter().map(|request| cleared(request)).collect();
+    let moves: Vec<_> =
+        counts.windows(2).filter(|pair| pair[0] < pair[1]).map(|pair| pair[1] - pair[0]).collect();
+    assert!(!moves.is_empty() && moves.iter().all(|moved| *moved > 2), "{counts:?}");
 }
 
 #[tokio::test]

@@ -2,14 +2,15 @@
 //! answers by what it is asked.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hart_agent::compaction::SummarizationConfig;
 use hart_agent::middleware::{Sandbox, Summarization};
 use hart_agent::{Features, SuperAgent};
 use hart_kernel::{
-    Agent, AgentEvent, ChatModel, CheckpointError, Checkpointer, EventSink, RunContext, RunInput, RunReport,
-    Step, Update, async_trait,
+    Agent, AgentEvent, ChatModel, ChatRequest, ChatStream, CheckpointError, Checkpointer, EventSink,
+    ModelError, ModelProfile, RunContext, RunInput, RunReport, Step, Update, async_trait,
 };
 use hart_models::{ModelConfig, ModelEntry};
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig, SandboxProvider};
@@ -17,6 +18,7 @@ use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use hart_types::{Message, ThreadId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) struct LongWorld {
     pub(crate) server: ModelServer,
@@ -35,6 +37,8 @@ pub(crate) struct Setting {
     pub(crate) features: Features,
     pub(crate) summariser: Option<Arc<dyn ChatModel>>,
     pub(crate) recursion_limit: u32,
+    /// Counts the bytes that the model was asked to count.
+    pub(crate) counted: Option<Arc<AtomicUsize>>,
 }
 
 impl Default for Setting {
@@ -46,6 +50,7 @@ impl Default for Setting {
             features: Features::default(),
             summariser: None,
             recursion_limit: 1000,
+            counted: None,
         }
     }
 }
@@ -63,7 +68,10 @@ impl LongWorld {
 
     fn around(setting: Setting, server: ModelServer, home: Arc<TempDir>, log: Arc<Log>) -> Self {
         let dialect = setting.dialect;
-        let model = model(&server, dialect, setting.window);
+        let mut model = model(&server, dialect, setting.window);
+        if let Some(bytes) = setting.counted {
+            model = Arc::new(Counting { inner: model, bytes });
+        }
         let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None).unwrap();
         let sandbox = Sandbox::new(Arc::new(provider) as Arc<dyn SandboxProvider>, SandboxConfig::default());
         let config: SummarizationConfig = serde_json::from_value(setting.summarization).unwrap();
@@ -154,6 +162,32 @@ pub(crate) fn model(server: &ModelServer, dialect: Dialect, window: Option<u32>)
     };
     let config = ModelConfig::resolve(entry, &|_| None).unwrap();
     hart_models::build(&config, &hart_models::http::client().unwrap())
+}
+
+/// A model that counts what counting costs.
+struct Counting {
+    inner: Arc<dyn ChatModel>,
+    bytes: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl ChatModel for Counting {
+    fn profile(&self) -> &ModelProfile {
+        self.inner.profile()
+    }
+
+    fn count_text(&self, text: &str) -> u64 {
+        self.bytes.fetch_add(text.len(), Ordering::Relaxed);
+        self.inner.count_text(text)
+    }
+
+    async fn stream(
+        &self,
+        request: ChatRequest,
+        cancel: &CancellationToken,
+    ) -> Result<ChatStream, ModelError> {
+        self.inner.stream(request, cancel).await
+    }
 }
 
 /// A thread's log in memory.

@@ -171,8 +171,13 @@ impl Job<'_> {
             }
             record.stuck = Some(after);
         }
-        if let Some(done) = done {
-            self.finish(record, done, reason).await;
+        match done {
+            Some(done) => self.finish(record, done, reason).await,
+            // Remembered, so that it is not tried again with every call.
+            None => {
+                record.generation += 1;
+                record.stuck = Some(tokens);
+            }
         }
         done
     }

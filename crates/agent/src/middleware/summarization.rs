@@ -169,7 +169,8 @@ impl Middleware for Summarization {
             let shrunk = turn.shrink(&mut record, steps, Reason::Budget).await?;
             steps = after(steps, shrunk);
         }
-        for _ in 0..ATTEMPTS {
+        let mut attempts = 0;
+        loop {
             let asked = ModelRequest { chat: turn.shown.clone(), ..request.clone() };
             let error = match next.run(asked).await {
                 Ok(mut response) => {
@@ -181,18 +182,15 @@ impl Middleware for Summarization {
                 Err(HookError::Model(error)) if is_overflow(&error) => error,
                 Err(other) => return Err(other),
             };
+            attempts += 1;
             turn.job.learn(&mut record, turn.tokens, error.kind);
             let before = turn.tokens;
             let shrunk = turn.shrink(&mut record, steps, Reason::Overflow).await?;
-            if shrunk.is_none() || turn.tokens >= before {
+            if attempts > ATTEMPTS || shrunk.is_none() || turn.tokens >= before {
                 return Err(exhausted(error).into());
             }
             steps = after(steps, shrunk);
         }
-        next.run(ModelRequest { chat: turn.shown, ..request }).await.map_err(|error| match error {
-            HookError::Model(error) if is_overflow(&error) => exhausted(error).into(),
-            other => other,
-        })
     }
 }
 
@@ -244,10 +242,8 @@ impl Turn<'_> {
         if self.job.cx.cancel.is_cancelled() {
             return Err(ModelError::cancelled().into());
         }
-        if shrunk.is_some() {
-            self.views.remember(record);
-            self.show(record);
-        }
+        self.views.remember(record);
+        self.show(record);
         Ok(shrunk)
     }
 }
