@@ -164,6 +164,42 @@ pub(crate) fn model(server: &ModelServer, dialect: Dialect, window: Option<u32>)
     hart_models::build(&config, &hart_models::http::client().unwrap())
 }
 
+/// About 250 tokens.
+pub(crate) fn padding(n: usize) -> String {
+    format!("{n} {}", "word after word ".repeat(60))
+}
+
+/// Answers at length; summaries forget everything but the number of the turn.
+pub(crate) fn talkative(request: &RecordedRequest) -> Turn {
+    if is_summary(request) {
+        return Turn::new().text("## Task\nTalk about many things.");
+    }
+    let asked = request.texts_of("user").pop().unwrap();
+    Turn::new().text(format!("Answer: {}", asked.chars().take(400).collect::<String>()))
+}
+
+/// The messages of a request, without the system prompt.
+pub(crate) fn said(request: &RecordedRequest) -> Vec<Value> {
+    request.messages().iter().filter(|message| message["role"] != "system").cloned().collect()
+}
+
+/// Each call is answered by what follows it, and nothing is answered that was not called.
+pub(crate) fn assert_pairs_are_whole(request: &RecordedRequest) {
+    let mut open: Vec<String> = Vec::new();
+    for message in said(request) {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap();
+            let at = open.iter().position(|open| open == id);
+            open.remove(at.unwrap_or_else(|| panic!("{id} answers nothing")));
+        } else {
+            assert!(open.is_empty(), "{open:?} were not answered");
+            let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+            open.extend(calls.iter().map(|call| call["id"].as_str().unwrap().to_owned()));
+        }
+    }
+    assert!(open.is_empty(), "{open:?} were not answered");
+}
+
 /// A model that counts what counting costs.
 struct Counting {
     inner: Arc<dyn ChatModel>,

@@ -10,6 +10,7 @@
 mod boundary;
 mod chain;
 mod compaction;
+mod compaction_ladder;
 mod context_edits;
 mod guards;
 mod long_results;
