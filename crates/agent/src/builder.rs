@@ -54,6 +54,7 @@ pub struct SuperAgent;
 impl SuperAgent {
     pub fn builder(model: Arc<dyn ChatModel>) -> SuperAgentBuilder {
         SuperAgentBuilder {
+            model: Arc::clone(&model),
             agent: Agent::builder(model).name(LEAD).settings(Mode::default().settings()),
             features: Features::default(),
             extras: Vec::new(),
@@ -68,6 +69,7 @@ impl SuperAgent {
 
 #[must_use = "call `build`"]
 pub struct SuperAgentBuilder {
+    model: Arc<dyn ChatModel>,
     agent: AgentBuilder,
     features: Features,
     extras: Vec<Placed>,
@@ -175,7 +177,7 @@ impl SuperAgentBuilder {
             (_, chosen) => chosen,
         };
         self.prompt.working_directory = self.features.sandbox.is_some();
-        let chain = chain::lead(self.features, self.extras)?;
+        let chain = chain::lead(&self.model, self.features, self.extras)?;
         let system = self.system.unwrap_or_else(|| fitting(self.prompt, &self.tools, &chain).render());
         self.agent.system_prompt(system).tools(self.tools).middleware(chain).build()
     }

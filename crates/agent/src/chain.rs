@@ -4,19 +4,26 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{Chain, ChainError, Middleware, Placed};
+use hart_kernel::{Chain, ChainError, ChatModel, Middleware, Placed};
 use hart_tools::ToolOutputConfig;
 
-use crate::Features;
+use crate::compaction::SummarizationConfig;
 use crate::middleware::{
     Clarification, DanglingToolCall, DynamicContext, ReadBeforeWrite, Sandbox, SandboxAudit, ThreadData,
     Title, Todo, ToolOutputBudget, UnsupportedContent, Uploads, ViewImage, ViewImageConfig,
     Budget, CallLimits, Clarification, DanglingToolCall, FinishReason, LoopDetection, ModelError,
     ReadBeforeWrite, Sandbox, SandboxAudit, TokenUsage, ToolError, ToolOutputBudget, ToolRetry,
+    Clarification, ContextEditing, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, Summarization,
+    ToolOutputBudget, ToolSelection,
 };
+use crate::{ContextEditingConfig, Features, ToolSelectionConfig};
 
 /// The lead agent's chain.
-pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
+pub(crate) fn lead(
+    model: &Arc<dyn ChatModel>,
+    features: Features,
+    extras: Vec<Placed>,
+) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
     let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
     let (mut chain, mut tail) = (Chain::default(), Chain::default());
 
@@ -93,6 +100,17 @@ pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dy
 
     // Innermost around the model: nobody else sees a call that is not whole.
     tail.feature(features.finish_reason, FinishReason::default);
+    // Inside what repairs and adds to the history: what it counts is what goes out.
+    chain.feature(features.summarization, || {
+        let summarization = Summarization::new(SummarizationConfig::default());
+        summarization.agent_model(Arc::clone(model)).sandboxes(sandboxes)
+    });
+
+    // Inside compaction: it edits what that leaves of the conversation.
+    chain.feature(features.context_editing, || ContextEditing::new(ContextEditingConfig::default()));
+
+    // Inside all that add tools: it chooses among them.
+    chain.feature(features.tool_selection, || ToolSelection::new(ToolSelectionConfig::default()));
 
     // Last: it ends the turn; nothing may follow.
     tail.push(Clarification);

@@ -58,6 +58,12 @@ pub struct Features {
     pub loop_detection: Toggle,
     /// Mends answers that were cut off, refused or empty.
     pub finish_reason: Toggle,
+    /// Keeps a conversation within the model's window.
+    pub summarization: Toggle,
+    /// Clears old tool results from requests.
+    pub context_editing: Toggle,
+    /// Shows only the tools that fit.
+    pub tool_selection: Toggle,
 }
 
 impl Default for Features {
@@ -82,6 +88,9 @@ impl Default for Features {
             call_limits: Toggle::On,
             loop_detection: Toggle::On,
             finish_reason: Toggle::On,
+            summarization: Toggle::On,
+            context_editing: Toggle::Off,
+            tool_selection: Toggle::Off,
         }
     }
 }
@@ -109,6 +118,9 @@ impl Features {
             call_limits: Toggle::Off,
             loop_detection: Toggle::Off,
             finish_reason: Toggle::Off,
+            summarization: Toggle::Off,
+            context_editing: Toggle::Off,
+            tool_selection: Toggle::Off,
         }
     }
 }

@@ -7,6 +7,8 @@ mod answer;
 mod builder;
 mod call_limits;
 mod chain;
+mod clearing;
+pub mod compaction;
 mod features;
 mod finish;
 mod loops;
@@ -22,8 +24,14 @@ mod tool_meta;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
 pub use call_limits::{CallLimit, CallLimitsConfig, ExitBehavior};
+mod projection;
+mod tool_ranking;
+
+pub use builder::{SuperAgent, SuperAgentBuilder};
+pub use clearing::{ClearedThrough, ContextEditingConfig};
 pub use features::Features;
 pub use loops::{LoopDetectionConfig, ToolFrequency};
 pub use mode::Mode;
 pub use prompt::{Delegation, Listed, Prompt, escape};
 pub use spending::{BudgetConfig, OnLimit};
+pub use tool_ranking::{ToolSelectionConfig, ToolsUsed};

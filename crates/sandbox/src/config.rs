@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
-use crate::path::{SKILLS, USER_DATA, VPath};
+use crate::path::{HISTORY, LARGE_RESULTS, SKILLS, USER_DATA, VPath};
 
 #[derive(Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -126,9 +126,24 @@ impl Default for SandboxConfig {
 }
 
 /// What a mount may neither cover nor lie in: the sandbox builds these itself.
-const RESERVED: [&str; 15] = [
-    USER_DATA, SKILLS, "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc",
-    "/dev", "/sys", "/tmp", "/opt",
+const RESERVED: [&str; 17] = [
+    USER_DATA,
+    SKILLS,
+    LARGE_RESULTS,
+    HISTORY,
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/proc",
+    "/dev",
+    "/sys",
+    "/tmp",
+    "/opt",
 ];
 
 impl SandboxConfig {

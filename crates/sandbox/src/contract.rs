@@ -58,6 +58,12 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     /// Writes a file, with its parent directories. A reader sees the old content or the new, nothing between.
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()>;
 
+    /// Writes into an archive ([`crate::LARGE_RESULTS`], [`crate::HISTORY`]): places that the model's tools and
+    /// commands read and cannot write, so that what is kept there is what was said.
+    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
+        self.write(path, content, mode).await
+    }
+
     /// Reads a file, hands it to `edit` and writes what it returns, while other writes to this path wait.
     ///
     /// `None` leaves the file as it is. Returns whether the file was written.

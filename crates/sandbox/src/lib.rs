@@ -42,7 +42,9 @@ pub use dirs::ThreadDirs;
 pub use egress::{HostRule, Network};
 pub use error::{Result, SandboxError};
 pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
-pub use path::{HostPath, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE};
+pub use path::{
+    HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE,
+};
 pub use provider::LocalSandboxProvider;
 pub use save::{RESULTS, Saved, SavedOutput, result_path};
 pub use shell_audit::{AUDIT_RULES, AuditRule, AuditedPart, CommandAudit, Verdict, audit_command, redact};

@@ -29,6 +29,8 @@ use crate::tier::Tier;
 pub(crate) struct LocalSandbox {
     id: SandboxId,
     roots: Arc<Roots>,
+    /// The archives, as hart itself may write them.
+    archives: Arc<Roots>,
     shared: Arc<Shared>,
     disk: Arc<Disk>,
 }
@@ -38,7 +40,8 @@ impl LocalSandbox {
         let mut dirs: Vec<_> = roots.of_thread().map(|root| root.host.as_path().to_owned()).collect();
         dirs.extend(run::scratch_of(&roots));
         let disk = Arc::new(Disk::new(dirs, DiskLimits::of(&shared.config)));
-        Self { disk, id, roots: Arc::new(roots), shared }
+        let archives = Arc::new(roots.archives());
+        Self { disk, id, roots: Arc::new(roots), archives, shared }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -46,17 +49,25 @@ impl LocalSandbox {
         path: &VPath,
         work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (roots, owned) = (Arc::clone(&self.roots), path.clone());
+        Self::with(&self.roots, path, work).await
+    }
+
+    async fn with<T: Send + 'static>(
+        roots: &Arc<Roots>,
+        path: &VPath,
+        work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (roots, owned) = (Arc::clone(roots), path.clone());
         tokio::task::spawn_blocking(move || work(&roots, &owned))
             .await
             .map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
     }
 
     /// Waits until nobody else changes the file.
-    async fn hold(&self, path: &VPath, change: Change) -> Result<Held> {
+    async fn hold(&self, roots: &Arc<Roots>, path: &VPath, change: Change) -> Result<Held> {
         let locks = &self.shared.locks;
         let name = locks.lock(LockKey::Name(self.id.clone(), path.clone())).await;
-        let key = self.with_roots(path, move |roots, path| Ok(files::key(roots, path, change))).await?;
+        let key = Self::with(roots, path, move |roots, path| Ok(files::key(roots, path, change))).await?;
         let file = match key {
             Some(key) => Some(locks.lock(LockKey::File(key)).await),
             None => None,
@@ -65,9 +76,16 @@ impl LocalSandbox {
     }
 
     /// The work keeps the file to itself until it is done, even if its caller goes away meanwhile.
-    async fn write_held(&self, held: Held, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
+    async fn write_held(
+        &self,
+        roots: &Arc<Roots>,
+        held: Held,
+        path: &VPath,
+        content: Vec<u8>,
+        mode: WriteMode,
+    ) -> Result<()> {
         let disk = Arc::clone(&self.disk);
-        self.with_roots(path, move |roots, path| {
+        Self::with(roots, path, move |roots, path| {
             let _held = held;
             disk.admit(content.len() as u64)?;
             match mode {
@@ -158,8 +176,13 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
-        let held = self.hold(path, Change::Write).await?;
-        self.write_held(held, path, content.to_vec(), mode).await
+        let held = self.hold(&self.roots, path, Change::Write).await?;
+        self.write_held(&self.roots, held, path, content.to_vec(), mode).await
+    }
+
+    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
+        let held = self.hold(&self.archives, path, Change::Write).await?;
+        self.write_held(&self.archives, held, path, content.to_vec(), mode).await
     }
 
     async fn modify(
@@ -167,10 +190,13 @@ impl Sandbox for LocalSandbox {
         path: &VPath,
         edit: &mut (dyn for<'a> FnMut(&'a [u8]) -> Option<Vec<u8>> + Send),
     ) -> Result<bool> {
-        let held = self.hold(path, Change::Edit).await?;
+        let held = self.hold(&self.roots, path, Change::Edit).await?;
         let content = self.with_roots(path, files::modify_read).await?;
         match edit(&content) {
-            Some(edited) => self.write_held(held, path, edited, WriteMode::Overwrite).await.map(|()| true),
+            Some(edited) => {
+                let written = self.write_held(&self.roots, held, path, edited, WriteMode::Overwrite);
+                written.await.map(|()| true)
+            }
             None => Ok(false),
         }
     }
@@ -194,7 +220,7 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn remove(&self, path: &VPath) -> Result<()> {
-        let held = self.hold(path, Change::Remove).await?;
+        let held = self.hold(&self.roots, path, Change::Remove).await?;
         self.with_roots(path, move |roots, path| {
             let _held = held;
             files::remove(roots, path)

@@ -56,11 +56,10 @@ impl HostMask {
         for root in &roots.0 {
             let Some(host) = root.host.as_path().to_str() else { continue };
             if root.shown_at.as_str() == WORKSPACE {
-                // `/users/{user}/threads/{thread}/user-data`: enough to know the thread's directories by.
-                const OWN: usize = 5;
                 let above = host.rsplit_once('/').map_or(host, |(above, _)| above);
-                let at = above.rmatch_indices('/').nth(OWN - 1).map_or(0, |(at, _)| at);
-                mask.add(above.get(at..).unwrap_or(above), USER_DATA, Begins::Above);
+                mask.add_of_thread(above, USER_DATA);
+            } else if root.is_archive() {
+                mask.add_of_thread(host, root.shown_at.as_str());
             } else if !root.shown_at.is_under(USER_DATA) {
                 mask = mask.also(root.host.as_path(), root.shown_at.as_str());
             }
@@ -84,6 +83,13 @@ impl HostMask {
         stream.push(text.as_bytes(), |bytes| shown.extend_from_slice(bytes));
         stream.finish(|bytes| shown.extend_from_slice(bytes));
         String::from_utf8_lossy(&shown).into_owned()
+    }
+
+    /// `/users/{user}/threads/{thread}/user-data` and its like: enough to know the thread's directories by.
+    fn add_of_thread(&mut self, host: &str, shown: &str) {
+        const OWN: usize = 5;
+        let at = host.rmatch_indices('/').nth(OWN - 1).map_or(0, |(at, _)| at);
+        self.add(host.get(at..).unwrap_or(host), shown, Begins::Above);
     }
 
     fn add(&mut self, host: &str, shown: &str, begins: Begins) {

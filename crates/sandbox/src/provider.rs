@@ -17,7 +17,7 @@ use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
 use crate::locks::FileLocks;
-use crate::path::{HostPath, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
+use crate::path::{HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
 use crate::tier::{Setting, Tier, TierReport};
 
 /// Sandboxes that nobody holds are forgotten beyond this many; their files stay.
@@ -93,10 +93,16 @@ impl LocalSandboxProvider {
     }
 
     fn roots(&self, dirs: &ThreadDirs) -> Roots {
-        let own = [(WORKSPACE, dirs.workspace()), (UPLOADS, dirs.uploads()), (OUTPUTS, dirs.outputs())];
+        let own = [
+            (WORKSPACE, dirs.workspace(), true),
+            (UPLOADS, dirs.uploads(), true),
+            (OUTPUTS, dirs.outputs(), true),
+            (LARGE_RESULTS, dirs.large_results(), false),
+            (HISTORY, dirs.history(), false),
+        ];
         let mut roots: Vec<Root> = own
             .into_iter()
-            .map(|(shown_at, host)| Root { shown_at: VPath::root(shown_at), host, writable: true })
+            .map(|(shown_at, host, writable)| Root { shown_at: VPath::root(shown_at), host, writable })
             .collect();
         let skills = self.skills.iter().map(|host| (SKILLS, host, false));
         let mounts = self.shared.config.mounts.iter();

@@ -15,8 +15,23 @@ async fn the_host_has_no_other_files() {
     std::fs::write(place.outside.join("secret"), "secret").unwrap();
     let top = place.stdout("ls -A /").await;
     let allowed = [
-        "bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "mnt", "opt", "proc", "run", "sbin", "tmp",
-        "usr", "var",
+        "bin",
+        "conversation_history",
+        "dev",
+        "etc",
+        "large_tool_results",
+        "lib",
+        "lib32",
+        "lib64",
+        "libx32",
+        "mnt",
+        "opt",
+        "proc",
+        "run",
+        "sbin",
+        "tmp",
+        "usr",
+        "var",
     ];
     assert!(top.lines().all(|name| allowed.contains(&name)), "{top}");
     for hidden in

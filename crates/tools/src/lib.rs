@@ -24,7 +24,7 @@ use hart_kernel::{Tool, Typed};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
 pub use outline::outline;
-pub use output_budget::ToolOutputConfig;
+pub use output_budget::{ToolOutputConfig, line_preview, long_message_path};
 pub use present_files::Artifacts;
 pub use read_marks::{FileAccess, ReadMarks, changed_since, file_access, never_read};
 pub use uploads::{UploadedFile, UploadedFiles, in_bytes};

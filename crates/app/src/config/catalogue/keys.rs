@@ -196,31 +196,42 @@ fn guards() -> [Key; 5] {
     ]
 }
 
-fn tool_output() -> [Key; 11] {
+fn tool_output() -> [Key; 12] {
     [
         key("tool_output", Kind::Section, "{}", "Moving long tool results into files."),
         key("tool_output.enabled", Kind::Bool, "true", "Whether long results are moved at all."),
         key(
             "tool_output.externalize_min_chars",
             COUNT,
-            "12000",
+            "80000",
             "From how many characters on a result goes into a file.",
         ),
-        key("tool_output.preview_head_chars", AMOUNT, "2000", "How much of its beginning the model sees."),
-        key("tool_output.preview_tail_chars", AMOUNT, "1000", "How much of its end the model sees."),
+        key(
+            "tool_output.preview_head_chars",
+            AMOUNT,
+            "",
+            "How much of its beginning the model sees, instead of its first and last five lines.",
+        ),
+        key("tool_output.preview_tail_chars", AMOUNT, "", "How much of its end the model sees then."),
         key(
             "tool_output.fallback_max_chars",
             COUNT,
-            "30000",
-            "Where there is no file to be had: from how many characters on a result is cut.",
+            "",
+            "Where there is no file to be had: from how many characters on a result is cut. It stays whole without.",
         ),
         key("tool_output.fallback_head_chars", AMOUNT, "8000", "What then stays of its beginning."),
         key("tool_output.fallback_tail_chars", AMOUNT, "3000", "What then stays of its end."),
         key(
+            "tool_output.human_min_chars",
+            COUNT,
+            "200000",
+            "From how many characters on a message of the user's is shown by its ends and kept in a file.",
+        ),
+        key(
             "tool_output.storage_subdir",
             Kind::Text,
-            ".tool-results",
-            "The folder of the files, in the outputs.",
+            "",
+            "A folder in the outputs for the files, instead of /large_tool_results.",
         ),
         key(
             "tool_output.exempt_tools",
