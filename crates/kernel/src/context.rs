@@ -100,8 +100,10 @@ impl RunContext {
     pub fn interrupt_all(&self, questions: Vec<Interrupt>) -> Result<Vec<Value>, HookError> {
         let answers = self.answers.get();
         let answer = |question: &Interrupt| answers.and_then(|answers| answers.get(&question.id)).cloned();
-        let (answered, open): (Vec<_>, Vec<_>) =
-            questions.into_iter().map(|question| (answer(&question), question)).partition(|(answer, _)| answer.is_some());
+        let (answered, open): (Vec<_>, Vec<_>) = questions
+            .into_iter()
+            .map(|question| (answer(&question), question))
+            .partition(|(answer, _)| answer.is_some());
         if open.is_empty() {
             return Ok(answered.into_iter().filter_map(|(answer, _)| answer).collect());
         }

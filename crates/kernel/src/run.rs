@@ -114,7 +114,9 @@ impl<'a> Execution<'a> {
             }
             let goto = match goto {
                 // As in LangGraph: results that a hook wrote are news to the model.
-                None if node == Node::AfterModel && Pending::all_answered(self.state.messages()) => Some(Goto::Model),
+                None if node == Node::AfterModel && Pending::all_answered(self.state.messages()) => {
+                    Some(Goto::Model)
+                }
                 goto => goto,
             };
             if goto == Some(Goto::Model) {
