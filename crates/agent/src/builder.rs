@@ -31,6 +31,9 @@ impl SuperAgent {
     }
 }
 
+const UNCOVERED: &str = "rules about paths do not hold for commands, and this agent has `bash`, which reads and writes \
+    what they deny; leave `bash` out, or say that this is meant (`allow_bash`)";
+
 #[must_use = "call `build`"]
 pub struct SuperAgentBuilder {
     agent: AgentBuilder,
@@ -103,8 +106,19 @@ impl SuperAgentBuilder {
     }
 
     pub fn build(self) -> Result<Agent, BuildError> {
-        let chain = chain::lead(self.features, self.extras)?;
-        self.agent.middleware(chain).build()
+        let Self { agent, features, extras } = self;
+        let rules_cover_all = features.permissions.as_ref().is_none_or(|rules| rules.allow_bash);
+        let reviewed: Vec<String> =
+            features.human_in_the_loop.iter().flat_map(|review| review.tools().map(str::to_owned)).collect();
+        let agent = agent.middleware(chain::lead(features, extras)?).build()?;
+        let has = |name: &str| agent.tools().iter().any(|tool| tool.name == name);
+        if !rules_cover_all && has("bash") {
+            return Err(BuildError::Refused(UNCOVERED.to_owned()));
+        }
+        for name in reviewed.iter().filter(|name| !has(name) && !agent.is_alias(name)) {
+            tracing::warn!(tool = %name, "approval is asked for a tool this agent does not have");
+        }
+        Ok(agent)
     }
 }
 

@@ -3,8 +3,9 @@
 //! Invariant: a feature is one field here and one line in `chain.rs`.
 
 use hart_kernel::Toggle;
+use hart_sandbox::Permissions;
 
-use crate::middleware::Sandbox;
+use crate::middleware::{Clarification, HumanInTheLoop, Sandbox};
 
 /// `true`, `false`, or a middleware to use instead of the built-in one:
 ///
@@ -28,6 +29,29 @@ pub struct Features {
     pub sandbox_audit: Toggle,
     /// Refuses to overwrite files that were not read.
     pub read_before_write: Toggle,
+    /// Neutralises what users write, in the request.
+    pub input_sanitization: Toggle,
+    /// Seals what tools bring in from outside.
+    pub untrusted_content: Toggle,
+    /// Keeps personal data from the model. There is no default: see [`crate::middleware::Pii`].
+    pub pii: Toggle,
+    /// Which paths the file tools may touch. It needs a sandbox to restrict.
+    pub permissions: Option<FilePermissions>,
+    /// Lets a provider decide about each call.
+    pub guardrail: Toggle,
+    /// Asks a person about some calls.
+    pub human_in_the_loop: Option<HumanInTheLoop>,
+    /// Whether the model can ask the user.
+    pub clarification: Clarification,
+}
+
+/// Rules about paths, and whether they may stand beside tools they do not cover.
+#[derive(Clone, Debug)]
+pub struct FilePermissions {
+    pub rules: Permissions,
+    /// Commands see all of the sandbox, whatever the rules say. Unless this is set, an agent with rules and `bash` is
+    /// not built.
+    pub allow_bash: bool,
 }
 
 impl Default for Features {
@@ -37,6 +61,9 @@ impl Default for Features {
             tool_output: Toggle::On,
             sandbox_audit: Toggle::On,
             read_before_write: Toggle::On,
+            input_sanitization: Toggle::On,
+            untrusted_content: Toggle::On,
+            ..Self::none()
         }
     }
 }
@@ -49,6 +76,13 @@ impl Features {
             tool_output: Toggle::Off,
             sandbox_audit: Toggle::Off,
             read_before_write: Toggle::Off,
+            input_sanitization: Toggle::Off,
+            untrusted_content: Toggle::Off,
+            pii: Toggle::Off,
+            permissions: None,
+            guardrail: Toggle::Off,
+            human_in_the_loop: None,
+            clarification: Clarification::Ask,
         }
     }
 }

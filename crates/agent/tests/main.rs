@@ -9,5 +9,7 @@
 
 mod boundary;
 mod chain;
+mod consent;
+mod foreign;
 mod guards;
 mod support;

@@ -106,11 +106,11 @@ pub struct PiiError {
 }
 
 /// Finds several kinds in one pass.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PiiDetector {
     kinds: Vec<PiiKind>,
-    /// One group per kind, by its number.
-    pattern: Regex,
+    /// One group per kind, by its number; none without kinds.
+    pattern: Option<Regex>,
 }
 
 impl PiiDetector {
@@ -127,11 +127,17 @@ impl PiiDetector {
             }
             let _ = write!(all, "{}(?P<k{at}>{})", if at == 0 { "" } else { "|" }, kind.pattern());
         }
-        // Without a kind: a pattern that matches nowhere.
-        let all = if all.is_empty() { r"[^\s\S]".to_owned() } else { all };
+        if all.is_empty() {
+            return Ok(Self::default());
+        }
         let pattern = Regex::new(&all)
             .map_err(|error| PiiError { name: "all".to_owned(), reason: error.to_string() })?;
-        Ok(Self { kinds, pattern })
+        Ok(Self { kinds, pattern: Some(pattern) })
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
     }
 
     pub fn kinds(&self) -> &[PiiKind] {
@@ -140,8 +146,9 @@ impl PiiDetector {
 
     pub fn find(&self, text: &str) -> Vec<Finding> {
         let mut found = Vec::new();
+        let Some(pattern) = &self.pattern else { return found };
         let mut at = 0;
-        while let Some(captures) = self.pattern.captures_at(text, at) {
+        while let Some(captures) = pattern.captures_at(text, at) {
             let hit =
                 (0..self.kinds.len()).find_map(|kind| Some((kind, captures.name(&format!("k{kind}"))?)));
             let Some((kind, group)) = hit else { break };

@@ -86,6 +86,11 @@ impl Agent {
         &self.specs
     }
 
+    /// Whether a tool goes by this name without being called so.
+    pub fn is_alias(&self, name: &str) -> bool {
+        self.aliases.contains_key(name)
+    }
+
     /// The middlewares, outermost first.
     pub fn chain(&self) -> impl Iterator<Item = &'static str> {
         self.chain.iter().map(|middleware| middleware.name())

@@ -8,8 +8,10 @@ mod background;
 mod bash;
 mod cut;
 mod fs;
+mod human_input;
 mod lenient;
 mod output_budget;
+mod path_access;
 mod present_files;
 mod read_marks;
 mod sandboxed;
@@ -19,7 +21,9 @@ use std::sync::Arc;
 use hart_kernel::{Tool, Typed};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
+pub use human_input::HumanInputResponse;
 pub use output_budget::ToolOutputConfig;
+pub use path_access::{PathAccess, path_access};
 pub use present_files::Artifacts;
 pub use read_marks::{FileAccess, ReadMarks, changed_since, file_access, never_read};
 
