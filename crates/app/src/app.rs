@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_agent::Mode;
-use hart_kernel::{BuildError, EventSink, RunContext, RunError, RunReport, State, Update};
+use hart_kernel::{
+    BuildError, EventSink, Interrupt, Resume, RunContext, RunError, RunInput, RunReport, State, Update,
+};
 use hart_models::probe::{self, Check, ProbeOptions, Profile};
 use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, TierReport, VPath};
 use hart_tools::Artifacts;
@@ -36,18 +38,40 @@ pub struct App {
 /// What one asks an agent to do.
 #[derive(Clone, Debug)]
 pub struct Task {
-    pub text: String,
+    pub input: TaskInput,
     pub thread: ThreadId,
     pub run: RunId,
     pub mode: Mode,
     pub model: ModelChoice,
 }
 
+/// What a run starts with: words, or the answer to what the thread asked.
+#[derive(Clone, Debug)]
+pub enum TaskInput {
+    Text(String),
+    Resume(Resume),
+}
+
+impl<T: Into<String>> From<T> for TaskInput {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<TaskInput> for RunInput {
+    fn from(input: TaskInput) -> Self {
+        match input {
+            TaskInput::Text(text) => Update::none().messages(Message::human(text)).into(),
+            TaskInput::Resume(resume) => resume.into(),
+        }
+    }
+}
+
 impl Task {
     /// A task on a new thread.
-    pub fn new(text: impl Into<String>, model: ModelChoice) -> Self {
+    pub fn new(input: impl Into<TaskInput>, model: ModelChoice) -> Self {
         Self {
-            text: text.into(),
+            input: input.into(),
             thread: ThreadId::generate(),
             run: RunId::generate(),
             mode: Mode::default(),
@@ -178,7 +202,7 @@ impl App {
         let mut cx = RunContext::new(task.thread.clone()).with_events(events).with_cancel(cancel);
         cx.run_id = task.run.clone();
         cx.user_id = self.user.clone();
-        Ok(agent.run(Update::none().messages(Message::human(task.text.as_str())), &cx).await)
+        Ok(agent.run(task.input.clone(), &cx).await)
     }
 
     pub fn has_thread(&self, thread: &ThreadId) -> bool {
@@ -195,6 +219,11 @@ impl App {
         let agent =
             wire::agent(self, &Task { thread: thread.clone(), ..Task::new("", ModelChoice::demo()) })?;
         Ok(agent.load(thread).await?)
+    }
+
+    /// What a thread waits to be told.
+    pub async fn open_questions(&self, thread: &ThreadId) -> Result<Vec<Interrupt>, StateError> {
+        Ok(self.state(thread).await?.interrupts().to_vec())
     }
 
     /// The files the thread has handed over so far.

@@ -5,6 +5,7 @@
 mod calls;
 mod catalogue;
 mod check;
+mod consent;
 mod explain;
 mod file;
 mod init;
@@ -28,6 +29,7 @@ use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
 pub use catalogue::{Key, Kind, catalogue};
+pub use consent::ConsentConfig;
 pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use problem::{ConfigError, Place, Problem, Warning};
@@ -55,6 +57,8 @@ pub struct AppConfig {
     pub sandbox_audit: bool,
     /// Whether that is also written to a file in the data directory.
     pub sandbox_audit_file: bool,
+    /// Who may do what.
+    pub consent: ConsentConfig,
     pub log_level: LogLevel,
     pub max_recursion_limit: u32,
     /// Where hart keeps its data, absolute if the working directory was.
@@ -163,6 +167,7 @@ impl AppConfig {
         let read_before_write = typed::switch(&tree, "read_before_write", "enabled", true);
         let sandbox_audit = typed::switch(&tree, "sandbox_audit", "enabled", true);
         let sandbox_audit_file = typed::switch(&tree, "sandbox_audit", "log_file", false);
+        let consent = ConsentConfig::read(&tree, &tools, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -181,6 +186,7 @@ impl AppConfig {
             read_before_write,
             sandbox_audit,
             sandbox_audit_file,
+            consent,
             log_level,
             max_recursion_limit,
             home,

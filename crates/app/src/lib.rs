@@ -17,13 +17,15 @@ mod sheet;
 mod thread_log;
 mod wire;
 
-pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task};
+pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task, TaskInput};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};
 pub use doctor::{Finding, Health};
 pub use env::Env;
 pub use frame::Frame;
 pub use hart_agent::Mode;
-pub use hart_kernel::{AgentEvent, EventSink, ModelError, RunError, RunReport, async_trait};
+pub use hart_kernel::{
+    AgentEvent, Ended, EventSink, Interrupt, ModelError, Resume, RunError, RunReport, async_trait,
+};
 pub use hart_models::probe::{self, Check, Outcome, Profile};
 pub use hart_sandbox::{Tier, TierReport};
 pub use sheet::{ModelSheet, SheetRow};

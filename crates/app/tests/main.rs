@@ -11,5 +11,6 @@
 )]
 
 mod config;
+mod consent;
 mod demo;
 mod guide;

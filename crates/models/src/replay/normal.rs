@@ -57,7 +57,7 @@ pub fn normalise<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> Ve
         };
         let mut said = Said {
             role: role.to_owned(),
-            text: scrub(&named(&spoken(message), &calls)),
+            text: scrub(&named(&message.original_text(), &calls)),
             images: images(&message.content),
             calls: Vec::new(),
             answers: None,
@@ -90,12 +90,6 @@ pub fn normalise<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> Ve
         out.push(said);
     }
     out
-}
-
-/// What was said, without the markers that a request may put around it.
-fn spoken(message: &Message) -> String {
-    let original = message.additional_kwargs.get("original_user_content").and_then(Value::as_str);
-    original.map_or_else(|| message.text(), str::to_owned)
 }
 
 /// Ids of calls that stand in a text become their position.
