@@ -67,6 +67,9 @@ impl SuperAgent {
     }
 }
 
+const UNCOVERED: &str = "rules about paths do not hold for commands, and this agent has `bash`, which reads and writes \
+    what they deny; leave `bash` out, or say that this is meant (`allow_bash`)";
+
 #[must_use = "call `build`"]
 pub struct SuperAgentBuilder {
     model: Arc<dyn ChatModel>,
@@ -176,10 +179,11 @@ impl SuperAgentBuilder {
             (None, Toggle::Off) => self.mode.is_some_and(Mode::plans).into(),
             (_, chosen) => chosen,
         };
+        let consent = Consent::of(&self.features);
         self.prompt.working_directory = self.features.sandbox.is_some();
         let chain = chain::lead(&self.model, self.features, self.extras)?;
         let system = self.system.unwrap_or_else(|| fitting(self.prompt, &self.tools, &chain).render());
-        self.agent.system_prompt(system).tools(self.tools).middleware(chain).build()
+        consent.check(self.agent.system_prompt(system).tools(self.tools).middleware(chain).build()?)
     }
 }
 
@@ -196,6 +200,33 @@ fn fitting(mut prompt: Prompt, own: &[Arc<dyn Tool>], chain: &[Arc<dyn Middlewar
 
 const ASK: &str = "ask_clarification";
 const PLAN: &str = "write_todos";
+
+/// What the features promise about tools, to be held against the tools there are.
+struct Consent {
+    rules_cover_all: bool,
+    reviewed: Vec<String>,
+}
+
+impl Consent {
+    fn of(features: &Features) -> Self {
+        let review = features.human_in_the_loop.iter();
+        Self {
+            rules_cover_all: features.permissions.as_ref().is_none_or(|rules| rules.allow_bash),
+            reviewed: review.flat_map(|review| review.tools().map(str::to_owned)).collect(),
+        }
+    }
+
+    fn check(self, agent: Agent) -> Result<Agent, BuildError> {
+        let has = |name: &str| agent.tools().iter().any(|tool| tool.name == name);
+        if !self.rules_cover_all && has("bash") {
+            return Err(BuildError::Refused(UNCOVERED.to_owned()));
+        }
+        for name in self.reviewed.iter().filter(|name| !has(name) && !agent.is_alias(name)) {
+            tracing::warn!(tool = %name, "approval is asked for a tool this agent does not have");
+        }
+        Ok(agent)
+    }
+}
 
 impl std::fmt::Debug for SuperAgentBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

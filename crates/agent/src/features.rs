@@ -3,8 +3,9 @@
 //! Invariant: a feature is one field here and one line in `chain.rs`.
 
 use hart_kernel::Toggle;
+use hart_sandbox::Permissions;
 
-use crate::middleware::Sandbox;
+use crate::middleware::{Clarification, HumanInTheLoop, Sandbox};
 
 /// `true`, `false`, or a middleware to use instead of the built-in one:
 ///
@@ -64,33 +65,54 @@ pub struct Features {
     pub context_editing: Toggle,
     /// Shows only the tools that fit.
     pub tool_selection: Toggle,
+    /// Neutralises what users write, in the request.
+    pub input_sanitization: Toggle,
+    /// Seals what tools bring in from outside.
+    pub untrusted_content: Toggle,
+    /// Keeps personal data from the model. There is no default: see [`crate::middleware::Pii`].
+    pub pii: Toggle,
+    /// Which paths the file tools may touch. It needs a sandbox to restrict.
+    pub permissions: Option<FilePermissions>,
+    /// Lets a provider decide about each call.
+    pub guardrail: Toggle,
+    /// Asks a person about some calls.
+    pub human_in_the_loop: Option<HumanInTheLoop>,
+    /// Whether the model can ask the user.
+    pub clarification: Clarification,
+}
+
+/// Rules about paths, and whether they may stand beside tools they do not cover.
+#[derive(Clone, Debug)]
+pub struct FilePermissions {
+    pub rules: Permissions,
+    /// Commands see all of the sandbox, whatever the rules say. Unless this is set, an agent with rules and `bash` is
+    /// not built.
+    pub allow_bash: bool,
 }
 
 impl Default for Features {
     fn default() -> Self {
         Self {
-            sandbox: None,
             tool_output: Toggle::On,
             sandbox_audit: Toggle::On,
             read_before_write: Toggle::On,
             thread_data: Toggle::On,
             uploads: Toggle::On,
             dynamic_context: Toggle::On,
-            todo: Toggle::Off,
             title: Toggle::On,
             view_image: Toggle::On,
             unsupported_content: Toggle::On,
             model_error: Toggle::On,
             tool_error: Toggle::On,
-            tool_retry: Toggle::Off,
             token_usage: Toggle::On,
             budget: Toggle::On,
             call_limits: Toggle::On,
             loop_detection: Toggle::On,
             finish_reason: Toggle::On,
             summarization: Toggle::On,
-            context_editing: Toggle::Off,
-            tool_selection: Toggle::Off,
+            input_sanitization: Toggle::On,
+            untrusted_content: Toggle::On,
+            ..Self::none()
         }
     }
 }
@@ -121,6 +143,13 @@ impl Features {
             summarization: Toggle::Off,
             context_editing: Toggle::Off,
             tool_selection: Toggle::Off,
+            input_sanitization: Toggle::Off,
+            untrusted_content: Toggle::Off,
+            pii: Toggle::Off,
+            permissions: None,
+            guardrail: Toggle::Off,
+            human_in_the_loop: None,
+            clarification: Clarification::Ask,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! parameter. The serving side (runs, storage, HTTP) is unknown to this crate.
 
 mod answer;
+pub mod approval;
 mod builder;
 mod call_limits;
 mod chain;
@@ -11,25 +12,24 @@ mod clearing;
 pub mod compaction;
 mod features;
 mod finish;
+pub mod guardrails;
 mod loops;
 pub mod middleware;
 mod mode;
+mod projection;
 mod prompt;
 mod reminder;
 mod repair;
-mod title;
-mod view;
 mod spending;
+mod title;
 mod tool_meta;
+mod tool_ranking;
+mod view;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
 pub use call_limits::{CallLimit, CallLimitsConfig, ExitBehavior};
-mod projection;
-mod tool_ranking;
-
-pub use builder::{SuperAgent, SuperAgentBuilder};
 pub use clearing::{ClearedThrough, ContextEditingConfig};
-pub use features::Features;
+pub use features::{Features, FilePermissions};
 pub use loops::{LoopDetectionConfig, ToolFrequency};
 pub use mode::Mode;
 pub use prompt::{Delegation, Listed, Prompt, escape};

@@ -3,7 +3,8 @@
 //! Invariant: a message is judged once per run, and what it was shown as is what it is shown as again: the same value,
 //! so that encodings and caches of the start of a conversation stay good.
 
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::MessageList;
 use hart_types::Message;
@@ -30,13 +31,23 @@ impl View {
         messages: &MessageList,
         mut show: impl FnMut(&Arc<Message>) -> Shown,
     ) -> MessageList {
+        let Ok(shown) = self.try_of(messages, |message| Ok::<_, Infallible>(show(message)));
+        shown
+    }
+
+    /// As [`View::of`]; after an error the next request is judged from its start.
+    pub(crate) fn try_of<E>(
+        &mut self,
+        messages: &MessageList,
+        mut show: impl FnMut(&Arc<Message>) -> Result<Shown, E>,
+    ) -> Result<MessageList, E> {
         let known = self.source.len();
         if self.source.common_prefix(messages) < known {
             *self = Self::default();
         }
         let known = self.source.len();
         for (at, message) in (known..).zip(messages.iter_from(known)) {
-            let shown = show(message);
+            let shown = show(message).inspect_err(|_| self.forget())?;
             if !self.differs && !matches!(shown, Shown::AsItIs) {
                 self.differs = true;
                 self.shown = messages.iter().take(at).cloned().collect();
@@ -50,12 +61,33 @@ impl View {
             }
         }
         self.source = messages.clone();
-        if self.differs { self.shown.clone() } else { messages.clone() }
+        Ok(if self.differs { self.shown.clone() } else { messages.clone() })
     }
 
     /// The next request is judged from its start.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
+    }
+}
+
+/// A view that lies in a run's scratch space.
+#[derive(Default)]
+pub(crate) struct SharedView(
+    /// Never held across an await.
+    Mutex<View>,
+);
+
+impl SharedView {
+    /// `rewrite` gives a message to show in another's place, or nothing to show it as it is.
+    pub(crate) fn show<E>(
+        &self,
+        messages: &MessageList,
+        mut rewrite: impl FnMut(&Message) -> Result<Option<Message>, E>,
+    ) -> Result<MessageList, E> {
+        let mut view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        view.try_of(messages, |message| {
+            Ok(rewrite(message)?.map_or(Shown::AsItIs, |shown| Shown::Instead(Arc::new(shown))))
+        })
     }
 }
 

@@ -9,6 +9,7 @@ async fn the_lead_chain_has_this_order() {
     let world = World::new(DIALECTS[0], []).await;
     let chain: Vec<_> = world.agent.chain().collect();
     let expected = [
+        "InputSanitization",
         "ToolOutputBudget",
         "ThreadData",
         "Uploads",

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use hart_agent::Mode;
 use hart_kernel::{
-    Agent, BuildError, Checkpointer, EventSink, RunContext, RunError, RunReport, Snapshot, State, Update,
+    Agent, BuildError, Checkpointer, EventSink, Interrupt, Resume, RunContext, RunError, RunInput, RunReport,
+    Snapshot, State, Update,
 };
 use hart_models::probe::{self, Check, ProbeOptions, Profile};
 use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, TierReport, VPath};
@@ -40,7 +41,7 @@ pub struct App {
 /// What one asks an agent to do.
 #[derive(Clone, Debug)]
 pub struct Task {
-    pub text: String,
+    pub input: TaskInput,
     pub thread: ThreadId,
     pub run: RunId,
     pub mode: Mode,
@@ -53,12 +54,33 @@ pub struct Task {
 
 /// Who a thread belongs to where nobody else is named.
 pub(crate) const OWNER: &str = "default";
+/// What a run starts with: words, or the answer to what the thread asked.
+#[derive(Clone, Debug)]
+pub enum TaskInput {
+    Text(String),
+    Resume(Resume),
+}
+
+impl<T: Into<String>> From<T> for TaskInput {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<TaskInput> for RunInput {
+    fn from(input: TaskInput) -> Self {
+        match input {
+            TaskInput::Text(text) => Update::none().messages(Message::human(text)).into(),
+            TaskInput::Resume(resume) => resume.into(),
+        }
+    }
+}
 
 impl Task {
     /// A task on a new thread.
-    pub fn new(text: impl Into<String>, model: ModelChoice) -> Self {
+    pub fn new(input: impl Into<TaskInput>, model: ModelChoice) -> Self {
         Self {
-            text: text.into(),
+            input: input.into(),
             thread: ThreadId::generate(),
             run: RunId::generate(),
             mode: Mode::default(),
@@ -192,7 +214,7 @@ impl App {
     ) -> Result<RunReport, StartError> {
         let started = self.begin(task)?;
         let cx = started.context(task, events, cancel);
-        Ok(started.agent.run(Update::none().messages(Message::human(task.text.as_str())), &cx).await)
+        Ok(started.agent.run(task.input.clone(), &cx).await)
     }
 
     /// Claims the task's thread and builds its agent; all that can go wrong before the first word goes wrong here.
@@ -221,6 +243,11 @@ impl App {
         let task = Task { thread: thread.clone(), user: user.clone(), ..Task::new("", ModelChoice::demo()) };
         let agent = wire::agent(self, &task)?;
         Ok(agent.snapshot(agent.load(thread).await?))
+    }
+
+    /// What a thread waits to be told.
+    pub async fn open_questions(&self, thread: &ThreadId) -> Result<Vec<Interrupt>, StateError> {
+        Ok(self.state(thread).await?.interrupts().to_vec())
     }
 
     /// The files the thread has handed over so far.

@@ -5,6 +5,7 @@
 mod calls;
 mod catalogue;
 mod check;
+mod consent;
 mod explain;
 mod file;
 mod init;
@@ -29,6 +30,7 @@ use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
 pub use catalogue::{Key, Kind, catalogue};
+pub use consent::ConsentConfig;
 pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use problem::{ConfigError, Place, Problem, Warning};
@@ -57,6 +59,8 @@ pub struct AppConfig {
     pub sandbox_audit: bool,
     /// Whether that is also written to a file in the data directory.
     pub sandbox_audit_file: bool,
+    /// Who may do what.
+    pub consent: ConsentConfig,
     pub log_level: LogLevel,
     pub max_recursion_limit: u32,
     /// Where hart keeps its data, absolute if the working directory was.
@@ -188,6 +192,7 @@ impl AppConfig {
         let tool_output = typed::tool_output(&tree, findings);
         let read_before_write = section::<typed::ReadBeforeWrite>(&tree, "read_before_write", findings);
         let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
+        let consent = ConsentConfig::read(&tree, &tools, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -206,6 +211,7 @@ impl AppConfig {
             read_before_write: read_before_write.enabled,
             sandbox_audit: audit.enabled,
             sandbox_audit_file: audit.log_file,
+            consent,
             log_level,
             max_recursion_limit,
             home,

@@ -21,7 +21,7 @@ mod sheet;
 mod thread_log;
 mod wire;
 
-pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task};
+pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task, TaskInput};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};
 pub use client::{
     Answer, Ask, Client, ClientBuilder, ClientError, End, Event, EventStream, ThreadState, ThreadSummary,
@@ -30,7 +30,9 @@ pub use doctor::{Finding, Health};
 pub use env::Env;
 pub use frame::Frame;
 pub use hart_agent::Mode;
-pub use hart_kernel::{AgentEvent, EventSink, ModelError, Resume, RunError, RunReport, async_trait};
+pub use hart_kernel::{
+    AgentEvent, Ended, EventSink, Interrupt, ModelError, Resume, RunError, RunReport, async_trait,
+};
 // A program that embeds hart names one crate and has them all, each of the version that fits.
 pub use hart_models::probe::{self, Check, Outcome, Profile};
 pub use hart_sandbox::{Tier, TierReport};

@@ -12,5 +12,6 @@
 
 mod client;
 mod config;
+mod consent;
 mod demo;
 mod guide;

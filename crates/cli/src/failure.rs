@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Failed,
     /// The command line or the configuration is wrong: trying again will not help.
     Usage,
+    /// A person must answer before it goes on.
+    Waiting,
     Interrupted,
 }
 
@@ -24,6 +26,7 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::Waiting => 3,
             Self::Interrupted => 130,
         }
     }
@@ -190,8 +193,8 @@ mod tests {
 
     #[test]
     fn exit_codes_are_those_that_are_documented() {
-        let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Interrupted].map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 130]);
+        let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Waiting, Exit::Interrupted].map(Exit::code);
+        assert_eq!(codes, [0, 1, 2, 3, 130]);
         assert_eq!(Failure::from(RunError::Cancelled).exit, Exit::Interrupted);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use hart_app::{AgentEvent, CancellationToken, EventSink, RunReport, async_trait};
+use hart_app::{AgentEvent, CancellationToken, Ended, EventSink, RunReport, async_trait};
 use hart_types::{Message, MessageId, StopReason, ToolCall, ToolCallId, ToolStatus, UsageMetadata};
 use serde_json::Value;
 
@@ -67,6 +67,9 @@ pub(crate) const NOTHING_DONE: &str =
 pub(crate) fn cut_short(report: &RunReport) -> Option<&'static str> {
     let last = report.state().messages().last()?;
     last.as_ai()?;
+    if matches!(report.outcome, Ok(Ended::Paused)) {
+        return None;
+    }
     match last.stop_reason() {
         _ if last.response_metadata.contains_key("incomplete") && report.outcome.is_ok() => {
             Some(NOTHING_DONE)

@@ -25,7 +25,7 @@ pub struct Agent {
     pub(crate) chain: Vec<Arc<dyn Middleware>>,
     pub(crate) tools: BTreeMap<String, Arc<dyn Tool>>,
     /// Unadvertised names, each with the name of its tool.
-    pub(crate) aliases: BTreeMap<&'static str, String>,
+    pub(crate) aliases: Aliases,
     pub(crate) specs: Arc<[Arc<ToolSpec>]>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
@@ -53,7 +53,10 @@ impl Agent {
     /// reached. The input is an [`Update`] to the thread, or a [`crate::Resume`] that answers what it asked.
     pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
         match self.load(&cx.thread_id).await {
-            Ok(state) => Execution::new(self, cx, state).run(input.into()).await,
+            Ok(state) => {
+                cx.set_aliases(&self.aliases);
+                Execution::new(self, cx, state).run(input.into()).await
+            }
             Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
     }
@@ -81,6 +84,11 @@ impl Agent {
     /// What the model is told about the tools, by name.
     pub fn tools(&self) -> &[Arc<ToolSpec>] {
         &self.specs
+    }
+
+    /// Whether a tool goes by this name without being called so.
+    pub fn is_alias(&self, name: &str) -> bool {
+        self.aliases.contains_key(name)
     }
 
     /// The middlewares, outermost first.
@@ -190,7 +198,7 @@ impl AgentBuilder {
             settings: self.settings,
             chain: self.chain,
             tools,
-            aliases,
+            aliases: Arc::new(aliases),
             specs,
             schema: Arc::new(schema),
             checkpointer: self.checkpointer,
@@ -205,6 +213,8 @@ impl fmt::Debug for AgentBuilder {
         f.debug_struct("AgentBuilder").field("name", &self.name).finish_non_exhaustive()
     }
 }
+
+pub(crate) type Aliases = Arc<BTreeMap<&'static str, String>>;
 
 type Tools = BTreeMap<String, Arc<dyn Tool>>;
 type ToolTable = (Tools, Arc<[Arc<ToolSpec>]>, BTreeMap<&'static str, String>);

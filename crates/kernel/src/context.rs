@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::Aliases;
 use crate::interrupt::Answers;
 use crate::{AgentEvent, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
 
@@ -31,6 +32,8 @@ pub struct RunContext {
     pub budget: Budget,
     /// What a person answered, by the question's id; set once, when a paused run is resumed.
     answers: OnceLock<Answers>,
+    /// Unadvertised names of tools, each with the name of its tool; set once, when the run starts.
+    aliases: OnceLock<Aliases>,
     paused: AtomicBool,
     deadlines: Deadlines,
 }
@@ -60,6 +63,7 @@ impl RunContext {
             scratch: Scratch::default(),
             budget: Budget::default(),
             answers: OnceLock::new(),
+            aliases: OnceLock::new(),
             paused: AtomicBool::new(false),
             deadlines: Deadlines::default(),
         }
@@ -104,6 +108,26 @@ impl RunContext {
         answer.cloned().ok_or_else(|| HookError::Interrupt(Box::new(question)))
     }
 
+    /// Asks several questions at once, each to be answered by its id, in any order and number of times. The answers
+    /// come back in the order of the questions, when all of them are there; see [`RunContext::interrupt`].
+    pub fn interrupt_all(&self, questions: Vec<Interrupt>) -> Result<Vec<Value>, HookError> {
+        let answers = self.answers.get();
+        let answer = |question: &Interrupt| answers.and_then(|answers| answers.get(&question.id)).cloned();
+        let (answered, open): (Vec<_>, Vec<_>) = questions
+            .into_iter()
+            .map(|question| (answer(&question), question))
+            .partition(|(answer, _)| answer.is_some());
+        if open.is_empty() {
+            return Ok(answered.into_iter().filter_map(|(answer, _)| answer).collect());
+        }
+        Err(HookError::Interrupts(open.into_iter().map(|(_, question)| question).collect()))
+    }
+
+    /// A tool's own name, whatever alias the model called it by.
+    pub fn tool_name<'a>(&'a self, called: &'a str) -> &'a str {
+        self.aliases.get().and_then(|aliases| aliases.get(called)).map_or(called, String::as_str)
+    }
+
     /// Whether this run goes on where an earlier one paused.
     pub fn is_resuming(&self) -> bool {
         self.answers.get().is_some()
@@ -117,6 +141,10 @@ impl RunContext {
     pub(crate) fn set_answers(&self, answers: Answers) {
         // A context serves one run; a second resume on it would be a bug of the caller's, and changes nothing.
         let _ = self.answers.set(answers);
+    }
+
+    pub(crate) fn set_aliases(&self, aliases: &Aliases) {
+        self.aliases.get_or_init(|| Arc::clone(aliases));
     }
 
     pub(crate) fn answers(&self) -> Answers {

@@ -52,4 +52,7 @@ pub enum BuildError {
     Chain(#[from] ChainError),
     #[error("two tools are called `{name}`: one from {first}, one from {second}; rename or drop one of them")]
     DuplicateTool { name: String, first: String, second: String },
+    /// The parts are sound, but together they would not keep what one of them promises.
+    #[error("{0}")]
+    Refused(String),
 }

@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use hart_types::{Message, ToolCall, ToolCallId};
 use serde_json::{Map, Value};
 
-use crate::interrupt::Paused;
 use crate::{Interrupt, LoggedWrite, Schema, State};
 
 /// Receives events in order. Slow sinks slow the run: buffer.
@@ -77,8 +76,7 @@ impl Snapshot {
 
     /// What the thread waits to be told.
     pub fn interrupts(&self) -> &[Interrupt] {
-        let pause = self.state.get::<Paused>().and_then(Option::as_ref);
-        pause.map_or(&[][..], |pause| &pause.interrupts)
+        self.state.interrupts()
     }
 }
 

@@ -123,6 +123,13 @@ impl<'a> Execution<'a> {
                 Node::Tools => self.commit(StepSource::Tools).await?,
                 _ => {}
             }
+            let goto = match goto {
+                // As in LangGraph: results that a hook wrote are news to the model.
+                None if node == Node::AfterModel && Pending::all_answered(self.state.messages()) => {
+                    Some(Goto::Model)
+                }
+                goto => goto,
+            };
             if goto == Some(Goto::Model) {
                 // A hook that always jumps back must meet the limit too, and let others run.
                 self.take_step()?;
@@ -247,6 +254,9 @@ impl<'a> Execution<'a> {
             (HookError::Interrupt(question), Some(node)) => {
                 Stop::Paused(self.pause_at(node, Some(middleware.name()), vec![*question]))
             }
+            (HookError::Interrupts(questions), Some(node)) => {
+                Stop::Paused(self.pause_at(node, Some(middleware.name()), questions))
+            }
             (source, _) => RunError::hook(format!("`{}` in {hook:?}", middleware.name()), source).into(),
         })
     }
@@ -275,6 +285,9 @@ impl<'a> Execution<'a> {
             Ok(response) => response,
             Err(HookError::Interrupt(question)) => {
                 return Err(Stop::Paused(self.pause_at(Node::Model, None, vec![*question])));
+            }
+            Err(HookError::Interrupts(questions)) => {
+                return Err(Stop::Paused(self.pause_at(Node::Model, None, questions)));
             }
             Err(source) => return Err(self.keep_partial(source).await.into()),
         };
@@ -324,6 +337,7 @@ impl<'a> Execution<'a> {
                     goto = later(goto, outcome.command.goto);
                 }
                 Err(HookError::Interrupt(question)) => questions.push(*question),
+                Err(HookError::Interrupts(several)) => questions.extend(several),
                 // The call still gets an answer, so that the thread can go on after the failed run.
                 Err(source) => {
                     messages.push(call.failed(&source));

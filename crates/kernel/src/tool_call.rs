@@ -55,6 +55,11 @@ impl Pending {
             || ai.invalid_tool_calls.iter().any(|call| open(&call.id))
     }
 
+    /// Whether hooks have answered all the calls there were, so that nobody has heard the results yet.
+    pub(crate) fn all_answered(messages: &MessageList) -> bool {
+        last_answer(messages).is_some_and(|(_, answered)| !answered.is_empty()) && !Self::exist(messages)
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Valid { call, .. } => &call.name,
@@ -132,7 +137,7 @@ impl ToolCallRunner<'_> {
         let message = match &outcome {
             Ok(outcome) => outcome.message.clone(),
             // Not finished: it runs again when its question is answered.
-            Err(HookError::Interrupt(_)) => return outcome,
+            Err(HookError::Interrupt(_) | HookError::Interrupts(_)) => return outcome,
             Err(error) => pending.failed(error),
         };
         cx.emit(AgentEvent::ToolFinished(Arc::new(message))).await;

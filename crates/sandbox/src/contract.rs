@@ -24,6 +24,10 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     /// Reads a path as the model wrote it, knowing also this sandbox's configured mounts.
     fn path(&self, text: &str) -> Result<VPath, PathError>;
 
+    /// Where a path really leads, links followed. What does not exist leads to where it would be made; a link that
+    /// leads nowhere is an error.
+    async fn resolve(&self, path: &VPath) -> Result<VPath>;
+
     /// Runs a shell command and waits for its end, its timeout, or `cancel`.
     ///
     /// Whatever way it ends, and also when the future is dropped, no process of it stays alive. (Where commands run

@@ -6,6 +6,7 @@ mod explore;
 mod lines;
 mod ops;
 mod place;
+mod resolve;
 mod walk;
 mod write;
 
@@ -13,5 +14,6 @@ pub(crate) use explore::{Explorer, Seen, explore, path_order};
 pub(crate) use lines::{create_log, hex, mark, read_lines, scan};
 pub(crate) use ops::{list, modify_read, read, remove, stat};
 pub(crate) use place::{OpenRoot, Place, Root, Roots, explain};
+pub(crate) use resolve::resolve;
 pub(crate) use walk::is_noise;
 pub(crate) use write::{Change, FileKey, append, create_or_replace, key};

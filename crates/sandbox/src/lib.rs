@@ -22,7 +22,9 @@ mod local;
 mod locks;
 mod mask;
 mod path;
+mod permissions;
 mod provider;
+mod restricted;
 mod run;
 mod save;
 mod search;
@@ -45,7 +47,9 @@ pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
 pub use path::{
     HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE,
 };
+pub use permissions::{FilesystemPermission, Operation, PermissionMode, Permissions};
 pub use provider::LocalSandboxProvider;
+pub use restricted::RestrictedSandboxes;
 pub use save::{RESULTS, Saved, SavedOutput, result_path};
 pub use shell_audit::{AUDIT_RULES, AuditRule, AuditedPart, CommandAudit, Verdict, audit_command, redact};
 pub use snapshot::{

@@ -132,6 +132,10 @@ impl Sandbox for LocalSandbox {
         VPath::parse_with(text, &self.shared.mounted_at)
     }
 
+    async fn resolve(&self, path: &VPath) -> Result<VPath> {
+        self.with_roots(path, files::resolve).await
+    }
+
     async fn exec(
         &self,
         exec: Exec,

@@ -92,6 +92,12 @@ impl VPath {
         if relative.is_empty() { self.clone() } else { Self(format!("{}/{relative}", self.0)) }
     }
 
+    /// The directory it is in, and its name there; a root of the sandbox is in none.
+    pub(crate) fn parent(&self) -> Option<(Self, &str)> {
+        let (parent, name) = self.0.rsplit_once('/')?;
+        Some((Self(parent.to_owned()), name))
+    }
+
     /// For a root that the sandbox itself declares.
     pub(crate) fn root(path: &str) -> Self {
         Self(path.to_owned())

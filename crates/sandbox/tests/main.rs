@@ -22,6 +22,7 @@ mod exec;
 mod files;
 mod hostile_files;
 mod identity;
+mod permissions;
 mod provider;
 mod races;
 mod search;

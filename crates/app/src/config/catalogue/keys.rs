@@ -118,10 +118,12 @@ pub(super) fn own() -> Vec<Key> {
     keys.extend(calls());
     keys.extend(tool_output());
     keys.extend(guards());
+    keys.extend(consent());
     keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")
     }));
+    keys.push(unused("guardrails.passport", "DeerFlow's passport for external providers."));
     keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
     keys
 }
@@ -193,6 +195,68 @@ fn guards() -> [Key; 5] {
             "false",
             "Whether the lines are also kept in audit.jsonl in the data directory.",
         ),
+    ]
+}
+
+/// Who may do what.
+fn consent() -> [Key; 16] {
+    [
+        key(
+            "interrupt_on",
+            Kind::Map,
+            "{}",
+            "Tools a person is asked about: true, or {allowed_decisions, description, when}; see the guide on approval.",
+        ),
+        key("permissions", Kind::Section, "{}", "Which paths the file tools may read and write."),
+        key(
+            "permissions.rules",
+            Kind::Sections,
+            "[]",
+            "The rules in order; the first that matches a path decides.",
+        ),
+        key("permissions.rules[].operations", Kind::Texts, "", "What the rule is about: read, write."),
+        key(
+            "permissions.rules[].paths",
+            Kind::Texts,
+            "",
+            "Absolute globs, such as /mnt/user-data/uploads/**.",
+        ),
+        key(
+            "permissions.rules[].mode",
+            Kind::Choice(&["allow", "deny", "interrupt"]),
+            "allow",
+            "Whether it may, may not, or a person is asked.",
+        ),
+        key(
+            "permissions.allow_bash",
+            Kind::Bool,
+            "false",
+            "Whether the tool bash may stay beside rules that do not hold for commands.",
+        ),
+        key("guardrails", Kind::Section, "{}", "Checking tool calls before they run."),
+        key("guardrails.enabled", Kind::Bool, "false", "Whether calls are checked."),
+        key(
+            "guardrails.fail_closed",
+            Kind::Bool,
+            "true",
+            "Whether a provider that fails or does not answer means no.",
+        ),
+        key("guardrails.timeout_seconds", COUNT, "30", "How long a provider may take to answer."),
+        key("guardrails.provider", Kind::Section, "{}", "Who decides."),
+        key(
+            "guardrails.provider.use",
+            Kind::Text,
+            "allowlist",
+            "`allowlist`, or DeerFlow's class path of it.",
+        ),
+        key("guardrails.provider.config", Kind::Section, "{}", "The lists."),
+        key(
+            "guardrails.provider.config.allowed_tools",
+            Kind::Texts,
+            "all",
+            "The only tools that may be called.",
+        ),
+        key("guardrails.provider.config.denied_tools", Kind::Texts, "[]", "Tools that may not be called."),
     ]
 }
 
@@ -344,7 +408,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("dedupe_storage", "Where received messages are remembered."),
     ("channel_connections", "Accounts of chat platforms."),
     ("channels", "Chat platforms."),
-    ("guardrails", "Checking tool calls before they run."),
     ("authorization", "Who may do what."),
     ("subagents", "Agents that work for the agent."),
     ("acp_agents", "Agents reached over ACP."),
