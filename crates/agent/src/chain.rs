@@ -128,7 +128,7 @@ pub(crate) fn lead(
     // There is no middleware for prompt caching. Requests share their start because every middleware above only appends,
     // or shows a message the same way each time; the marks that Anthropic's API wants are set where its requests are
     // written, and the other providers cache by themselves. Nor is there one that merges system messages: `models` does,
-    // for all models that are not known to take several.
+    // where a model is not known to take several.
 
     // Before anything looks at an answer's calls: there are no more of them than can be run. Delegation's limit too.
     chain.feature(features.call_limits, CallLimits::default);

@@ -11,6 +11,7 @@ async fn the_lead_chain_has_this_order() {
     let expected = [
         "InputSanitization",
         "ToolOutputBudget",
+        "UntrustedContent",
         "ThreadData",
         "Uploads",
         "Sandbox",
@@ -18,10 +19,17 @@ async fn the_lead_chain_has_this_order() {
         "ModelError",
         "SandboxAudit",
         "ReadBeforeWrite",
+        "ToolError",
         "DynamicContext",
+        "Summarization",
+        "TokenUsage",
+        "Budget",
         "Title",
         "ViewImage",
         "UnsupportedContent",
+        "CallLimits",
+        "LoopDetection",
+        "FinishReason",
         "Clarification",
     ];
     assert_eq!(chain, expected);
@@ -33,7 +41,7 @@ async fn plan_mode_has_its_place() {
     let world = World::with(DIALECTS[0], [], features).await;
     let chain: Vec<_> = world.agent.chain().collect();
     let at = |name: &str| chain.iter().position(|have| *have == name).unwrap();
-    assert!(at("DynamicContext") < at("Todo") && at("Todo") < at("Title"), "{chain:?}");
+    assert!(at("Summarization") < at("Todo") && at("Todo") < at("TokenUsage"), "{chain:?}");
 }
 
 #[tokio::test]

@@ -10,7 +10,6 @@
 mod attachments;
 mod bad_input;
 mod boundary;
-mod boundary;
 mod bounds_support;
 mod budgets;
 mod caching;
@@ -21,7 +20,6 @@ mod consent;
 mod context_edits;
 mod endings;
 mod foreign;
-mod guards;
 mod guards;
 mod histories;
 mod long_results;

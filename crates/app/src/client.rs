@@ -211,12 +211,12 @@ impl Client {
     }
 
     /// The models there are to choose from, the default first.
-    pub async fn models(&self) -> Vec<ModelListing> {
-        self.shared.app.models().await
+    pub async fn models(&self) -> Result<Vec<ModelListing>, ClientError> {
+        Ok(self.shared.app.models().await?)
     }
 
     pub async fn model(&self, name: &str) -> Result<ModelListing, ClientError> {
-        let all = self.models().await;
+        let all = self.models().await?;
         let known = || all.iter().map(|model| model.name.clone()).collect();
         let found = all.iter().find(|model| model.name == name).cloned();
         found.ok_or_else(|| ChooseError::Unknown { name: name.to_owned(), known: known() }.into())

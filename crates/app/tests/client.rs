@@ -356,7 +356,7 @@ sandbox: {{bash_command_timeout: 30, memory_limit: 1g}}
     let origin = |path| config.explain(path).unwrap().origin.to_string();
     assert_eq!(origin("sandbox.memory_limit"), "default");
     assert!(origin("log_level").contains("settings.yaml:1"));
-    let names: Vec<String> = client.models().await.into_iter().map(|model| model.name).collect();
+    let names: Vec<String> = client.models().await.unwrap().into_iter().map(|model| model.name).collect();
     assert_eq!(names, ["a", "b", "demo"]);
     assert_eq!(client.model("b").await.unwrap().model, "o");
     let error = client.model("c").await.unwrap_err().to_string();
@@ -367,7 +367,7 @@ sandbox: {{bash_command_timeout: 30, memory_limit: 1g}}
 async fn a_given_model_goes_first_and_a_recording_is_never_an_answer_unasked() {
     let home = home();
     let client = bare(&home, texts(&["mine"])).build().unwrap();
-    let models = client.models().await;
+    let models = client.models().await.unwrap();
     assert_eq!((models[0].name.as_str(), &models[0].reason), ("scripted", &Reason::Given));
     let unasked = Client::builder().no_file().home(home.path()).build().unwrap();
     let error = unasked.chat("hello").await.unwrap_err();

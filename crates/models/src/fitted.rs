@@ -40,6 +40,8 @@ pub(crate) struct Fitted {
     told: AtomicU32,
     /// Messages whose images were replaced, so that a growing conversation keeps its identity.
     replaced: Mutex<Encodings<Message, Replaced>>,
+    /// Whether the sides must take turns.
+    in_turns: bool,
     turns: Mutex<Turns>,
 }
 
@@ -143,6 +145,7 @@ impl Fitted {
             temperature: config.temperature.filter(|_| refused).map(|degree| degree as f32),
             told: AtomicU32::new(0),
             replaced: Mutex::default(),
+            in_turns: in_turns(config),
             turns: Mutex::default(),
         }
     }
@@ -165,8 +168,7 @@ impl Fitted {
         }
         let after = self.fit_output(&mut request);
         self.fit_content(&mut request.messages);
-        // Also where nothing is known: no server refuses it, and the templates of many models refuse anything else.
-        if !self.capabilities.single_system_message.no() {
+        if self.in_turns {
             self.turns.lock().unwrap_or_else(PoisonError::into_inner).take(&mut request);
         }
         (request, after)
@@ -261,6 +263,13 @@ impl Fitted {
             *messages = fitted.into();
         }
     }
+}
+
+/// Also where nothing is known of a model behind chat completions or Ollama: no server refuses turns, and the templates of
+/// many models refuse anything else. The other APIs have one way to say it.
+fn in_turns(config: &ModelConfig) -> bool {
+    let single = &config.capabilities.single_system_message;
+    single.yes() || (!single.no() && matches!(config.dialect, Dialect::OpenAi | Dialect::Ollama))
 }
 
 #[async_trait]

@@ -117,11 +117,10 @@ fn spoken(message: &Message) -> Message {
 
 /// What was said and what follows it as one message, if they belong to one turn.
 fn joined(said: &Message, next: &Message) -> Option<Message> {
-    let belongs = match (&said.body, &next.body) {
-        (Body::Human, Body::Human | Body::System) => true,
-        (Body::Tool(_), Body::System) => true,
-        _ => false,
-    };
+    let belongs = matches!(
+        (&said.body, &next.body),
+        (Body::Human, Body::Human | Body::System) | (Body::Tool(_), Body::System)
+    );
     belongs.then(|| {
         let mut message = said.clone();
         message.content = match (&said.content, &next.content) {
