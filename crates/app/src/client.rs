@@ -184,9 +184,9 @@ impl Client {
     /// What a thread has come to.
     pub async fn thread(&self, id: impl Into<ThreadId>) -> Result<ThreadState, ClientError> {
         let id = id.into();
-        let app = &self.shared.app;
-        let values = app.values(&self.user, &id).await?;
-        if values.state().messages().is_empty() && !app.log(&self.user).exists(&id) {
+        let values = self.shared.app.values(&self.user, &id).await?;
+        // One that was claimed, but in which nobody has said anything, is none.
+        if values.state().messages().is_empty() {
             return Err(ClientError::NoThread(id));
         }
         Ok(ThreadState { id, values })

@@ -144,6 +144,8 @@ async fn a_paused_run_waits_in_its_thread_and_another_client_resumes_it() {
     assert_eq!(model.requests()[0].messages.last().unwrap().text(), "they said \"yes\"");
     let error = other.resume("t1", Resume::from_json(json!("yes"))).await.unwrap_err();
     assert!(error.to_string().contains("nothing in this thread waits"), "{error}");
+    other.resume("t9", Resume::from_json(json!("yes"))).await.unwrap_err();
+    assert!(matches!(other.thread("t9").await, Err(ClientError::NoThread(_))), "nothing was said in it");
 }
 
 #[tokio::test]
