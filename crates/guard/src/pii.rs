@@ -260,7 +260,7 @@ fn luhn(text: &str) -> bool {
         .iter()
         .rev()
         .enumerate()
-        .map(|(at, digit)| if at % 2 == 0 { *digit } else { digit * 2 / 10 + digit * 2 % 10 })
+        .map(|(at, digit)| if at.is_multiple_of(2) { *digit } else { digit * 2 / 10 + digit * 2 % 10 })
         .sum();
     (13..=19).contains(&digits.len()) && sum.is_multiple_of(10) && !all_same
 }

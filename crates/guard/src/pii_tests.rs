@@ -11,7 +11,7 @@ fn found(text: &str) -> Vec<(String, &str)> {
     detector
         .find(text)
         .into_iter()
-        .map(|f| (detector.kinds()[f.kind].name().to_owned(), &text[f.range]))
+        .map(|f| (detector.kinds()[f.kind].name().to_owned(), text.get(f.range).unwrap()))
         .collect()
 }
 

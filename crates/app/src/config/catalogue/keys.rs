@@ -117,13 +117,11 @@ pub(super) fn own() -> Vec<Key> {
     ];
     keys.extend(calls());
     keys.extend(tool_output());
-    keys.extend(guards());
-    keys.extend(consent());
+    keys.extend(guards().into_iter().chain(consent()));
     keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")
     }));
-    keys.push(unused("guardrails.passport", "DeerFlow's passport for external providers."));
     keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
     keys
 }
@@ -199,7 +197,7 @@ fn guards() -> [Key; 5] {
 }
 
 /// Who may do what.
-fn consent() -> [Key; 16] {
+fn consent() -> [Key; 17] {
     [
         key(
             "interrupt_on",
@@ -257,6 +255,7 @@ fn consent() -> [Key; 16] {
             "The only tools that may be called.",
         ),
         key("guardrails.provider.config.denied_tools", Kind::Texts, "[]", "Tools that may not be called."),
+        unused("guardrails.passport", "DeerFlow's passport for external providers."),
     ]
 }
 
