@@ -23,7 +23,7 @@ fmt:
 	$(CARGO) fmt --all --check
 
 lint:
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --all-features -- -D warnings
 
 unit:
 	$(CARGO) test --locked --workspace
@@ -45,14 +45,16 @@ bench: toolchain
 dist: toolchain
 	$(CARGO) build --locked --profile dist -p hart-cli
 
-## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz and a nightly toolchain).
-fuzz:
+## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz: cargo install cargo-fuzz --locked).
+# The flags of the sanitizer are unstable; the variable lets the ordinary compiler take them.
+fuzz: export RUSTC_BOOTSTRAP = 1
+fuzz: toolchain
 	mkdir -p fuzz/corpus/sse fuzz/corpus/tool_args fuzz/corpus/message fuzz/corpus/repair fuzz/corpus/text_calls
-	$(CARGO) +nightly fuzz run sse fuzz/corpus/sse crates/models/tests/corpus/sse -- -max_total_time=60
-	$(CARGO) +nightly fuzz run tool_args fuzz/corpus/tool_args crates/models/tests/corpus/tool_args -- -max_total_time=60
-	$(CARGO) +nightly fuzz run repair fuzz/corpus/repair crates/models/tests/corpus/tool_args -- -max_total_time=60
-	$(CARGO) +nightly fuzz run text_calls fuzz/corpus/text_calls crates/models/tests/corpus/text_calls crates/models/tests/corpus/prose -- -max_total_time=60
-	$(CARGO) +nightly fuzz run message fuzz/corpus/message crates/types/tests/corpus/message -- -max_total_time=60
+	$(CARGO) fuzz run sse fuzz/corpus/sse crates/models/tests/corpus/sse -- -max_total_time=60
+	$(CARGO) fuzz run tool_args fuzz/corpus/tool_args crates/models/tests/corpus/tool_args -- -max_total_time=60
+	$(CARGO) fuzz run repair fuzz/corpus/repair crates/models/tests/corpus/tool_args -- -max_total_time=60
+	$(CARGO) fuzz run text_calls fuzz/corpus/text_calls crates/models/tests/corpus/text_calls crates/models/tests/corpus/prose -- -max_total_time=60
+	$(CARGO) fuzz run message fuzz/corpus/message crates/types/tests/corpus/message -- -max_total_time=60
 
 clean:
 	$(CARGO) clean

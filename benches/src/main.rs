@@ -3,6 +3,7 @@
 //! Invariant: every figure of hart stands beside a floor that was measured with the same model server, the same
 //! bytes and the same machine, seconds apart.
 
+mod chain;
 mod floor;
 mod memory;
 mod model;
@@ -49,6 +50,9 @@ async fn measure(only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     if wanted("turns") {
         rows.extend(turns::measure().await?);
     }
+    if wanted("chain") {
+        rows.extend(chain::measure()?);
+    }
     if wanted("tokens") {
         rows.extend(tokens::throughput().await?);
         rows.extend(tokens::added_delay().await?);
@@ -71,7 +75,7 @@ async fn measure(only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
-    let parts = "turns|tokens|text|models|start|memory|sandbox|snapshot";
+    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|snapshot";
     anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}]");
     Ok(rows)
 }

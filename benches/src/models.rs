@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hart_kernel::{ChatModel, ChatRequest, ModelSettings};
-use hart_models::{Anthropic, ModelConfig, ModelEntry, OpenAi};
+use hart_models::{ModelConfig, ModelEntry};
 use hart_types::Message;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -29,11 +29,7 @@ pub struct Spoken {
     pub body: &'static str,
     /// What stands before a token in its event.
     pub before_token: &'static str,
-    /// Writes the body of a request, with all that it keeps from one to the next.
-    writer: fn(&ModelConfig, &reqwest::Client) -> Writer,
 }
-
-type Writer = Box<dyn Fn(&ChatRequest) -> Vec<u8>>;
 
 pub const SPOKEN: &[Spoken] = &[
     Spoken {
@@ -43,10 +39,6 @@ pub const SPOKEN: &[Spoken] = &[
         path: "/v1/chat/completions",
         body: r#"{"model":"bench","stream":true,"messages":[{"role":"user","content":"go"}]}"#,
         before_token: "\"content\":\"",
-        writer: |config, http| {
-            let model = OpenAi::new(config, http);
-            Box::new(move |request| model.body(request))
-        },
     },
     Spoken {
         name: "Anthropic",
@@ -55,10 +47,30 @@ pub const SPOKEN: &[Spoken] = &[
         path: "/v1/messages",
         body: r#"{"model":"bench","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"go"}]}"#,
         before_token: "\"text\":\"",
-        writer: |config, http| {
-            let model = Anthropic::new(config, http);
-            Box::new(move |request| model.body(request))
-        },
+    },
+    Spoken {
+        name: "Responses",
+        provider: "openai-compatible",
+        base: "/v1",
+        path: "/v1/responses",
+        body: r#"{"model":"bench","stream":true,"input":[{"type":"message","role":"user","content":"go"}]}"#,
+        before_token: "\"delta\":\"",
+    },
+    Spoken {
+        name: "Gemini",
+        provider: "gemini",
+        base: "",
+        path: "/v1beta/models/bench:streamGenerateContent?alt=sse",
+        body: r#"{"contents":[{"role":"user","parts":[{"text":"go"}]}]}"#,
+        before_token: "\"text\":\"",
+    },
+    Spoken {
+        name: "Ollama",
+        provider: "ollama",
+        base: "",
+        path: "/api/chat",
+        body: r#"{"model":"bench","stream":true,"messages":[{"role":"user","content":"go"}]}"#,
+        before_token: "\"content\":\"",
     },
 ];
 
@@ -70,6 +82,7 @@ impl Spoken {
             model: "bench".into(),
             base_url: Some(format!("{root}{}", self.base)),
             api_key: Some("none".into()),
+            use_responses_api: self.path.ends_with("/responses").then_some(true),
             ..ModelEntry::default()
         };
         Ok(ModelConfig::resolve(entry, &|_| None)?)
@@ -79,8 +92,9 @@ impl Spoken {
         Ok(hart_models::build(&self.config(root)?, http))
     }
 
-    pub fn writer(&self, http: &reqwest::Client) -> anyhow::Result<Writer> {
-        Ok((self.writer)(&self.config("http://127.0.0.1:9")?, http))
+    /// Writes the body of a request, with all that it keeps from one to the next.
+    pub fn writer(&self, http: &reqwest::Client) -> anyhow::Result<impl Fn(&ChatRequest) -> Vec<u8> + use<>> {
+        Ok(hart_models::request_writer(&self.config("http://127.0.0.1:9")?, http))
     }
 }
 

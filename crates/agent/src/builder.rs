@@ -5,42 +5,96 @@
 use std::sync::Arc;
 
 use hart_kernel::{
-    Agent, AgentBuilder, BuildError, ChatModel, Checkpointer, ModelSettings, Placed, StateKey, Tool,
+    Agent, AgentBuilder, BuildError, ChatModel, Checkpointer, Middleware, ModelSettings, Placed, StateKey,
+    Toggle, Tool,
 };
 
 use crate::middleware::Sandbox;
-use crate::{Features, Mode, chain};
+use crate::{Features, Mode, Prompt, chain};
 
 /// The name the lead agent's model calls go by.
 const LEAD: &str = "lead";
+/// What an agent without a name of its own is called.
+const NAME: &str = "hart";
 
-/// The entry point: `SuperAgent::builder(model)…build()`. For a chain of your own use [`Agent::builder`].
+/// The entry point: `SuperAgent::builder(model)…build()`. Nothing is read that is not passed.
+///
+/// ```
+/// use hart_agent::middleware::DanglingToolCall;
+/// use hart_agent::{Features, SuperAgent};
+/// use hart_kernel::{Middleware, PlaceExt};
+/// # use std::sync::Arc;
+/// # use hart_models::ScriptedModel;
+/// # let model = Arc::new(ScriptedModel::new([hart_types::Message::ai("hi")]));
+///
+/// struct Mine;
+/// impl Middleware for Mine {}
+///
+/// let agent = SuperAgent::builder(model)
+///     .features(Features { tool_output: false.into(), ..Features::default() })
+///     .with(Mine.after::<DanglingToolCall>())
+///     .build()?;
+/// let chain: Vec<&str> = agent.chain().collect();
+/// assert!(chain.windows(2).any(|pair| pair == ["DanglingToolCall", "Mine"]));
+/// # Ok::<(), hart_kernel::BuildError>(())
+/// ```
+///
+/// A whole chain of your own is [`Agent::builder`], which has no features. Asking for both does not compile:
+///
+/// ```compile_fail,E0599
+/// # use std::sync::Arc;
+/// # use hart_agent::{Features, SuperAgent};
+/// # use hart_models::ScriptedModel;
+/// # let model = Arc::new(ScriptedModel::new([hart_types::Message::ai("hi")]));
+/// SuperAgent::builder(model).features(Features::default()).middleware(vec![]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SuperAgent;
 
 impl SuperAgent {
     pub fn builder(model: Arc<dyn ChatModel>) -> SuperAgentBuilder {
         SuperAgentBuilder {
-            agent: Agent::builder(model)
-                .name(LEAD)
-                .system_prompt(include_str!("../prompts/lead.md").trim_end())
-                .settings(Mode::default().settings()),
+            model: Arc::clone(&model),
+            agent: Agent::builder(model).name(LEAD).settings(Mode::default().settings()),
             features: Features::default(),
             extras: Vec::new(),
+            tools: Vec::new(),
+            mode: None,
+            plan_mode: None,
+            prompt: Prompt::new(NAME),
+            system: None,
         }
     }
 }
 
+const UNCOVERED: &str = "rules about paths do not hold for commands, and this agent has `bash`, which reads and writes \
+    what they deny; leave `bash` out, or say that this is meant (`allow_bash`)";
+
 #[must_use = "call `build`"]
 pub struct SuperAgentBuilder {
+    model: Arc<dyn ChatModel>,
     agent: AgentBuilder,
     features: Features,
     extras: Vec<Placed>,
+    tools: Vec<Arc<dyn Tool>>,
+    mode: Option<Mode>,
+    plan_mode: Option<bool>,
+    prompt: Prompt,
+    system: Option<Arc<str>>,
 }
 
 impl SuperAgentBuilder {
+    /// How hard it thinks, and whether it plans: `pro` and `ultra` switch plan mode on, unless
+    /// [`SuperAgentBuilder::plan_mode`] says otherwise.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.agent = self.agent.settings(mode.settings());
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Whether it keeps a list of steps, whatever the mode and [`Features::todo`] say.
+    pub fn plan_mode(mut self, on: bool) -> Self {
+        self.plan_mode = Some(on);
         self
     }
 
@@ -69,20 +123,36 @@ impl SuperAgentBuilder {
         self
     }
 
-    /// Who the model's calls come from.
+    /// What it is called, in its prompt and as the one whose calls the model answers.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        let name = name.into();
+        self.prompt.name = name.to_string();
         self.agent = self.agent.name(name);
         self
     }
 
-    /// Instead of the built-in prompt.
+    /// Who it is: character, manners, priorities, as the content of a `SOUL.md`. It becomes a section of the built-in
+    /// prompt, escaped.
+    pub fn soul(mut self, soul: impl Into<String>) -> Self {
+        self.prompt.soul = Some(soul.into());
+        self
+    }
+
+    /// What the prompt lists beyond what the features bring: skills, deferred tools, subagents. What depends on the
+    /// agent's tools (clarification, plan mode, working directory, citations) is decided when it is built.
+    pub fn prompt(mut self, change: impl FnOnce(&mut Prompt)) -> Self {
+        change(&mut self.prompt);
+        self
+    }
+
+    /// Instead of the built-in prompt: exactly this text, without soul and sections.
     pub fn system_prompt(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.agent = self.agent.system_prompt(prompt);
+        self.system = Some(prompt.into());
         self
     }
 
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.agent = self.agent.tools([tool]);
+        self.tools.push(tool);
         self
     }
 
@@ -102,9 +172,59 @@ impl SuperAgentBuilder {
         self
     }
 
-    pub fn build(self) -> Result<Agent, BuildError> {
-        let chain = chain::lead(self.features, self.extras)?;
-        self.agent.middleware(chain).build()
+    pub fn build(mut self) -> Result<Agent, BuildError> {
+        self.features.todo = match (self.plan_mode, self.features.todo) {
+            (Some(false), _) => Toggle::Off,
+            (Some(true), Toggle::Off) => Toggle::On,
+            (None, Toggle::Off) => self.mode.is_some_and(Mode::plans).into(),
+            (_, chosen) => chosen,
+        };
+        let consent = Consent::of(&self.features);
+        self.prompt.working_directory = self.features.sandbox.is_some();
+        let chain = chain::lead(&self.model, self.features, self.extras)?;
+        let system = self.system.unwrap_or_else(|| fitting(self.prompt, &self.tools, &chain).render());
+        consent.check(self.agent.system_prompt(system).tools(self.tools).middleware(chain).build()?)
+    }
+}
+
+/// The prompt speaks of the tools that are there, whoever brought them.
+fn fitting(mut prompt: Prompt, own: &[Arc<dyn Tool>], chain: &[Arc<dyn Middleware>]) -> Prompt {
+    let contributed = chain.iter().flat_map(|middleware| middleware.tools());
+    let names: Vec<String> =
+        own.iter().cloned().chain(contributed).map(|tool| tool.spec().name.clone()).collect();
+    let has = |name: &str| names.iter().any(|have| have == name);
+    (prompt.clarification, prompt.plan_mode) = (has(ASK), has(PLAN));
+    prompt.citations = names.iter().any(|name| name != ASK && name != PLAN);
+    prompt
+}
+
+const ASK: &str = "ask_clarification";
+const PLAN: &str = "write_todos";
+
+/// What the features promise about tools, to be held against the tools there are.
+struct Consent {
+    rules_cover_all: bool,
+    reviewed: Vec<String>,
+}
+
+impl Consent {
+    fn of(features: &Features) -> Self {
+        let review = features.human_in_the_loop.iter();
+        Self {
+            rules_cover_all: features.permissions.as_ref().is_none_or(|rules| rules.allow_bash),
+            reviewed: review.flat_map(|review| review.tools().map(str::to_owned)).collect(),
+        }
+    }
+
+    fn check(self, agent: Agent) -> Result<Agent, BuildError> {
+        let has = |name: &str| agent.tools().iter().any(|tool| tool.name == name);
+        if !self.rules_cover_all && has("bash") {
+            return Err(BuildError::Refused(UNCOVERED.to_owned()));
+        }
+        for name in self.reviewed.iter().filter(|name| !has(name) && !agent.is_alias(name)) {
+            tracing::warn!(tool = %name, "approval is asked for a tool this agent does not have");
+        }
+        Ok(agent)
     }
 }
 

@@ -4,40 +4,146 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{Chain, ChainError, Middleware, Placed};
+use hart_kernel::{Chain, ChainError, ChatModel, Middleware, Placed};
 use hart_tools::ToolOutputConfig;
 
-use crate::Features;
+use crate::compaction::SummarizationConfig;
 use crate::middleware::{
-    Clarification, DanglingToolCall, ReadBeforeWrite, Sandbox, SandboxAudit, ToolOutputBudget,
+    Budget, CallLimits, ContextEditing, DanglingToolCall, DynamicContext, EditedToolCall, FinishReason,
+    Guardrail, HumanInTheLoop, InputSanitization, LoopDetection, ModelError, Pii, ReadBeforeWrite, Sandbox,
+    SandboxAudit, Summarization, ThreadData, Title, Todo, TokenUsage, ToolError, ToolOutputBudget, ToolRetry,
+    ToolSelection, UnsupportedContent, UntrustedContent, Uploads, ViewImage, ViewImageConfig,
 };
+use crate::{ContextEditingConfig, Features, ToolSelectionConfig};
 
 /// The lead agent's chain.
-pub(crate) fn lead(features: Features, extras: Vec<Placed>) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
+pub(crate) fn lead(
+    model: &Arc<dyn ChatModel>,
+    features: Features,
+    extras: Vec<Placed>,
+) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
     let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
+    let permissions = features.permissions.map(|permissions| permissions.rules);
+    // What the file tools see; hart's own files are not the rules' business.
+    let sandbox = match permissions.clone() {
+        Some(rules) => features.sandbox.map(|sandbox| sandbox.restricted_to(rules)),
+        None => features.sandbox,
+    };
+    let permitted = sandbox.as_ref().map(Sandbox::permitted);
+    let review = HumanInTheLoop::combined(features.human_in_the_loop, permissions, sandboxes.clone());
     let (mut chain, mut tail) = (Chain::default(), Chain::default());
 
-    // Outermost around tools: what any of the others adds to a result counts too.
+    // Outermost around the model: everyone further in sees the user's words as the provider will.
+    chain.feature(features.input_sanitization, || InputSanitization);
+
+    // Outermost around tools: every guard looks at the call a person made of it, not at the one that will not run.
+    if review.is_some() {
+        chain.push(EditedToolCall);
+    }
+
+    // Around the rest of the tools' wrappers: what any of them adds to a result counts too.
     chain.feature(features.tool_output, || {
         ToolOutputBudget::new(ToolOutputConfig::default(), sandboxes.clone())
     });
 
+    // Right inside the budget: what is cut or put into a file is sealed already.
+    chain.feature(features.untrusted_content, UntrustedContent::default);
+
+    // Inside the seal, whose own words are nobody's data, and inside the budget, whose files must not keep any.
+    chain.feature(features.pii, Pii::default);
+
+    if let Some(sandboxes) = sandboxes.clone() {
+        // Before anyone speaks of the thread's files.
+        chain.feature(features.thread_data, || ThreadData);
+
+        // Outside the sandbox: what it looks at is let go of after it.
+        chain.feature(features.uploads, || Uploads::new(sandboxes));
+    }
+
     // Lets go of the sandbox, and ends what runs in it, when all further in are done with it.
-    chain.maybe(features.sandbox);
+    chain.maybe(sandbox);
 
     // Repairs the history before any provider, or any wrapper further in, sees it.
     chain.push(DanglingToolCall);
+
+    // Around all that may fail on the way to the model; only the repair, which cannot, is further out.
+    chain.feature(features.model_error, ModelError::default);
+
+    // Before anything looks into a call: what may not run at all leaves no other trace.
+    chain.feature(features.guardrail, Guardrail::default);
 
     // Before anything acts on a call: a blocked one leaves no trace but its line.
     chain.feature(features.sandbox_audit, SandboxAudit::new);
 
     // Next to the tool: what it compares is what the tool finds.
-    if let Some(sandboxes) = sandboxes {
-        chain.feature(features.read_before_write, || ReadBeforeWrite::new(sandboxes));
+    if let Some(permitted) = permitted {
+        chain.feature(features.read_before_write, || ReadBeforeWrite::new(permitted));
     }
 
+    // Inside what guards calls, around the rest: a guard's refusal is its own message, a failure becomes one here.
+    chain.feature(features.tool_error, ToolError::default);
+
+    // Inside of it, so that only the last failure is reported.
+    chain.feature(features.tool_retry, ToolRetry::default);
+
+    // Appends what changes from day to day, so that nothing before it has to change.
+    chain.feature(features.dynamic_context, DynamicContext::default);
+
+    // Here: skills, and a project's own memory (`AGENTS.md`), once there are such.
+
+    // Inside what repairs and adds to the history: what it counts is what goes out.
+    chain.feature(features.summarization, || {
+        let summarization = Summarization::new(SummarizationConfig::default());
+        summarization.agent_model(Arc::clone(model)).sandboxes(sandboxes.clone())
+    });
+
+    // Inside compaction: it edits what that leaves of the conversation.
+    chain.feature(features.context_editing, || ContextEditing::new(ContextEditingConfig::default()));
+
+    // Inside whatever shortens the conversation: it sees whether the list is still in it.
+    chain.feature(features.todo, || Todo);
+
+    // Around what changes answers: it counts what really enters the thread.
+    chain.feature(features.token_usage, TokenUsage::default);
+
+    // Next to it: what is counted is charged.
+    chain.feature(features.budget, Budget::default);
+
+    // Names the thread from the user's words alone, so its place among the others does not matter.
+    chain.feature(features.title, Title::default);
+
+    // Here: long-term memory, which hears of a conversation when it is over.
+
+    // Inside whatever counts or shortens messages: images are in the request only.
+    if let Some(sandboxes) = sandboxes {
+        chain.feature(features.view_image, || ViewImage::new(sandboxes, ViewImageConfig::default()));
+    }
+
+    // Inside all that add tools: it chooses among them. Tools that wait to be asked for belong here too.
+    chain.feature(features.tool_selection, || ToolSelection::new(ToolSelectionConfig::default()));
+
+    // Next to the model: what is put into the request last can be refused too.
+    chain.feature(features.unsupported_content, || UnsupportedContent);
+
+    // There is no middleware for prompt caching. Requests share their start because every middleware above only appends,
+    // or shows a message the same way each time; the marks that Anthropic's API wants are set where its requests are
+    // written, and the other providers cache by themselves. Nor is there one that merges system messages: `models` does,
+    // where a model is not known to take several.
+
+    // Before anything looks at an answer's calls: there are no more of them than can be run. Delegation's limit too.
+    chain.feature(features.call_limits, CallLimits::default);
+
+    // Inside all that shortens results: what it compares is what the tools said.
+    chain.feature(features.loop_detection, LoopDetection::default);
+
+    // Behind the extras and innermost around the model: nobody else sees a call that is not whole.
+    tail.feature(features.finish_reason, FinishReason::default);
+
+    // The first to look at an answer: a person is asked before any tool runs, about the calls as the model made them.
+    tail.maybe(review);
+
     // Last: it ends the turn; nothing may follow.
-    tail.push(Clarification);
+    tail.push(features.clarification);
 
     chain.complete(extras, tail)
 }

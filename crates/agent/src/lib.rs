@@ -3,12 +3,35 @@
 //! Invariant: nothing here reads a file, an environment variable or a global; what an agent is made of arrives as a
 //! parameter. The serving side (runs, storage, HTTP) is unknown to this crate.
 
+mod answer;
+pub mod approval;
 mod builder;
+mod call_limits;
 mod chain;
+mod clearing;
+pub mod compaction;
 mod features;
+mod finish;
+pub mod guardrails;
+mod loops;
 pub mod middleware;
 mod mode;
+mod projection;
+mod prompt;
+mod reminder;
+mod repair;
+mod spending;
+mod title;
+mod tool_meta;
+mod tool_ranking;
+mod view;
 
 pub use builder::{SuperAgent, SuperAgentBuilder};
-pub use features::Features;
+pub use call_limits::{CallLimit, CallLimitsConfig, ExitBehavior};
+pub use clearing::{ClearedThrough, ContextEditingConfig};
+pub use features::{Features, FilePermissions};
+pub use loops::{LoopDetectionConfig, ToolFrequency};
 pub use mode::Mode;
+pub use prompt::{Delegation, Listed, Prompt, escape};
+pub use spending::{BudgetConfig, OnLimit};
+pub use tool_ranking::{ToolSelectionConfig, ToolsUsed};

@@ -13,10 +13,10 @@ pub enum Mode {
     Flash,
     /// Think a little first.
     Thinking,
-    /// Think properly.
+    /// Think properly and keep a plan.
     #[default]
     Pro,
-    /// Think as long as it takes.
+    /// Think as long as it takes, keep a plan, delegate.
     Ultra,
 }
 
@@ -31,6 +31,16 @@ impl Mode {
             Self::Ultra => Reasoning::On(Effort::High),
         };
         ModelSettings { reasoning, ..ModelSettings::default() }
+    }
+
+    /// Whether the agent keeps a plan.
+    pub fn plans(self) -> bool {
+        matches!(self, Self::Pro | Self::Ultra)
+    }
+
+    /// Whether the agent may hand work to others.
+    pub fn delegates(self) -> bool {
+        self == Self::Ultra
     }
 
     pub fn name(self) -> &'static str {

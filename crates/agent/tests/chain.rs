@@ -9,14 +9,39 @@ async fn the_lead_chain_has_this_order() {
     let world = World::new(DIALECTS[0], []).await;
     let chain: Vec<_> = world.agent.chain().collect();
     let expected = [
+        "InputSanitization",
         "ToolOutputBudget",
+        "UntrustedContent",
+        "ThreadData",
+        "Uploads",
         "Sandbox",
         "DanglingToolCall",
+        "ModelError",
         "SandboxAudit",
         "ReadBeforeWrite",
+        "ToolError",
+        "DynamicContext",
+        "Summarization",
+        "TokenUsage",
+        "Budget",
+        "Title",
+        "ViewImage",
+        "UnsupportedContent",
+        "CallLimits",
+        "LoopDetection",
+        "FinishReason",
         "Clarification",
     ];
     assert_eq!(chain, expected);
+}
+
+#[tokio::test]
+async fn plan_mode_has_its_place() {
+    let features = Features { todo: true.into(), ..Features::default() };
+    let world = World::with(DIALECTS[0], [], features).await;
+    let chain: Vec<_> = world.agent.chain().collect();
+    let at = |name: &str| chain.iter().position(|have| *have == name).unwrap();
+    assert!(at("Summarization") < at("Todo") && at("Todo") < at("TokenUsage"), "{chain:?}");
 }
 
 #[tokio::test]
@@ -24,6 +49,7 @@ async fn the_lead_agent_has_these_tools() {
     let world = World::new(DIALECTS[0], []).await;
     let tools: Vec<_> = world.agent.tools().iter().map(|spec| spec.name.as_str()).collect();
     let expected = [
+        "list_uploaded_files",
         "bash",
         "background",
         "ls",
@@ -34,6 +60,7 @@ async fn the_lead_agent_has_these_tools() {
         "str_replace",
         "delete",
         "present_files",
+        "view_image",
         "ask_clarification",
     ];
     assert_eq!(tools, expected);

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use hart_agent::Features;
 use hart_agent::middleware::{AuditLog, SandboxAudit};
-use hart_kernel::{ToolContext, ToolError, ToolOutput, Typed, TypedTool, async_trait};
 use hart_testkit::{Dialect, Turn};
 use hart_tools::ReadMarks;
 use serde_json::{Value, json};
@@ -152,65 +151,6 @@ async fn commands_are_blocked_commented_or_passed_and_always_written_down() {
     assert_eq!(lines[0]["parts"][1]["rule"], "rm-root");
     assert_eq!((&lines[0]["thread"], &lines[0]["call"]), (&json!("t1"), &json!("c1")));
     assert!(!lines[3].to_string().contains("sk-0123"), "{}", lines[3]);
-}
-
-#[tokio::test]
-async fn long_results_go_into_a_file() {
-    let (world, results) = results(&[
-        &[("c1", "bash", json!({"command": "i=0; while [ $i -lt 400 ]; do echo needle number $i in the hay >> hay; i=$((i+1)); done"}))],
-        &[("c2", "grep", json!({"path": ".", "pattern": "needle", "max_results": 400}))],
-        &[("c3", "read_file", json!({"path": "hay"}))],
-    ])
-    .await;
-    let (head, rest) = results[1].split_once(" chars left out; the whole result is in ").unwrap();
-    assert!(head.starts_with("Found 400 matches under /mnt/user-data/workspace\n"), "{head}");
-    let (path, rest) = rest
-        .split_once(": read it with read_file (start_line, end_line) or search it with grep] ...\n")
-        .unwrap();
-    assert_eq!(rest.chars().count(), 1000);
-    assert!(rest.ends_with("hay:400: needle number 399 in the hay"));
-    let below = path.strip_prefix("/mnt/user-data/").unwrap();
-    assert!(below.starts_with("outputs/.tool-results/grep-") && below.ends_with(".txt"), "{below}");
-    let whole = std::fs::read_to_string(world.files.join(below)).unwrap();
-    assert_eq!(whole.lines().count(), 401);
-    assert_eq!(results[2].lines().count(), 400, "read_file bounds itself");
-}
-
-struct Long;
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct NoArgs {}
-
-#[async_trait]
-impl TypedTool for Long {
-    const NAME: &'static str = "long";
-    const DESCRIPTION: &'static str = "Says much.";
-    type Args = NoArgs;
-
-    async fn run(&self, _: &ToolContext<'_>, _: NoArgs) -> Result<ToolOutput, ToolError> {
-        Ok("x".repeat(50_000).into())
-    }
-}
-
-#[tokio::test]
-async fn where_there_is_no_file_the_result_is_cut() {
-    let model = Arc::new(hart_models::ScriptedModel::new([call("long"), hart_types::Message::ai("done")]));
-    let agent = hart_agent::SuperAgent::builder(model).tool(Typed::shared(Long)).build().unwrap();
-    let cx = hart_kernel::RunContext::new("t1".into());
-    let report = agent.run(hart_kernel::Update::none().messages(hart_types::Message::human("go")), &cx).await;
-    let result = report.state().messages().iter().find(|m| m.as_tool_result().is_some()).unwrap().text();
-    assert!(
-        result.contains(
-            "[39000 of 50000 chars left out; they could not be kept (there is no sandbox): ask for less"
-        ),
-        "{result}"
-    );
-}
-
-fn call(name: &str) -> hart_types::Message {
-    let tool_calls = vec![hart_types::ToolCall::new("c1", name, serde_json::Map::new())];
-    let ai = hart_types::Ai { tool_calls, ..hart_types::Ai::default() };
-    hart_types::Message::new(hart_types::Body::Ai(ai), "")
 }
 
 #[tokio::test]

@@ -7,7 +7,27 @@
     reason = "a test fails by panicking"
 )]
 
+mod attachments;
+mod bad_input;
 mod boundary;
+mod bounds_support;
+mod budgets;
+mod caching;
 mod chain;
+mod compaction;
+mod compaction_ladder;
+mod consent;
+mod context_edits;
+mod endings;
+mod foreign;
 mod guards;
+mod histories;
+mod long_results;
+mod long_world;
+mod loops;
+mod plan;
+mod sdk;
+mod setting;
+mod stage;
 mod support;
+mod titles;

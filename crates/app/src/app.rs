@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_agent::Mode;
-use hart_kernel::{BuildError, EventSink, RunContext, RunError, RunReport, State, Update};
+use hart_kernel::{
+    Agent, BuildError, Checkpointer, EventSink, Interrupt, Resume, RunContext, RunError, RunInput, RunReport,
+    Snapshot, State, Update,
+};
 use hart_models::probe::{self, Check, ProbeOptions, Profile};
 use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, TierReport, VPath};
 use hart_tools::Artifacts;
@@ -16,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::choice::{self, ChooseError, ModelChoice, ModelListing};
 use crate::config::{AppConfig, ConfigError, LoadOptions};
 use crate::doctor::{self, Finding};
+use crate::extensions::Extensions;
 use crate::profiles::Profiles;
 use crate::sheet::{self, ModelSheet};
-use crate::thread_log::{LockError, ThreadLog};
+use crate::thread_log::{LockError, ThreadLock, ThreadLog};
 use crate::{Env, home, wire};
 
 #[derive(Debug)]
@@ -29,6 +33,7 @@ pub struct App {
     pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
     pub(crate) profiles: Profiles,
+    pub(crate) extensions: Extensions,
     log: ThreadLog,
     user: UserId,
 }
@@ -36,22 +41,52 @@ pub struct App {
 /// What one asks an agent to do.
 #[derive(Clone, Debug)]
 pub struct Task {
-    pub text: String,
+    pub input: TaskInput,
     pub thread: ThreadId,
     pub run: RunId,
     pub mode: Mode,
     pub model: ModelChoice,
+    /// Whose thread it is.
+    pub user: UserId,
+    /// At most this many steps, within what the configuration allows.
+    pub recursion_limit: Option<u32>,
+}
+
+/// Who a thread belongs to where nobody else is named.
+pub(crate) const OWNER: &str = "default";
+/// What a run starts with: words, or the answer to what the thread asked.
+#[derive(Clone, Debug)]
+pub enum TaskInput {
+    Text(String),
+    Resume(Resume),
+}
+
+impl<T: Into<String>> From<T> for TaskInput {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<TaskInput> for RunInput {
+    fn from(input: TaskInput) -> Self {
+        match input {
+            TaskInput::Text(text) => Update::none().messages(Message::human(text)).into(),
+            TaskInput::Resume(resume) => resume.into(),
+        }
+    }
 }
 
 impl Task {
     /// A task on a new thread.
-    pub fn new(text: impl Into<String>, model: ModelChoice) -> Self {
+    pub fn new(input: impl Into<TaskInput>, model: ModelChoice) -> Self {
         Self {
-            text: text.into(),
+            input: input.into(),
             thread: ThreadId::generate(),
             run: RunId::generate(),
             mode: Mode::default(),
             model,
+            user: UserId::from(OWNER),
+            recursion_limit: None,
         }
     }
 }
@@ -109,18 +144,24 @@ impl App {
     }
 
     pub fn with_config(config: AppConfig, env: Env) -> Result<Self, OpenError> {
-        let user = UserId::from("default");
+        let user = UserId::from(OWNER);
         let calls = wire::calls(&config)?;
         Ok(Self {
             http: calls.http().clone(),
             calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
             profiles: Profiles::new(&config.home),
+            extensions: Extensions::default(),
             log: ThreadLog::new(config.home.clone(), user.clone()),
             env,
             config,
             user,
         })
+    }
+
+    pub(crate) fn extended(mut self, extensions: Extensions) -> Self {
+        self.extensions = extensions;
+        self
     }
 
     pub fn config(&self) -> &AppConfig {
@@ -133,14 +174,14 @@ impl App {
     }
 
     /// All models there are to choose from, the default first.
-    pub async fn models(&self) -> Vec<ModelListing> {
+    pub async fn models(&self) -> Result<Vec<ModelListing>, ChooseError> {
         choice::list(self).await
     }
 
     /// Everything that is in force for the named model, or for the default one.
     pub async fn model_sheet(&self, name: Option<&str>) -> Result<ModelSheet, ChooseError> {
         let (config, reason) = choice::connected(self, name).await?;
-        Ok(sheet::of(&self.config, &self.profiles, &config, &reason))
+        Ok(sheet::of(&self.config, &self.env, &self.profiles, &config, &reason))
     }
 
     /// Finds out what the named model's endpoint does and keeps it for later runs. `progress` hears each result.
@@ -171,14 +212,17 @@ impl App {
         events: Arc<dyn EventSink>,
         cancel: CancellationToken,
     ) -> Result<RunReport, StartError> {
+        let started = self.begin(task)?;
+        let cx = started.context(task, events, cancel);
+        Ok(started.agent.run(task.input.clone(), &cx).await)
+    }
+
+    /// Claims the task's thread and builds its agent; all that can go wrong before the first word goes wrong here.
+    pub(crate) fn begin(&self, task: &Task) -> Result<Started, StartError> {
         home::prepare(&self.config.home)
             .map_err(|source| LockError::Io { path: self.config.home.clone(), source })?;
-        let _lock = self.log.lock(&task.thread)?;
-        let agent = wire::agent(self, task)?;
-        let mut cx = RunContext::new(task.thread.clone()).with_events(events).with_cancel(cancel);
-        cx.run_id = task.run.clone();
-        cx.user_id = self.user.clone();
-        Ok(agent.run(Update::none().messages(Message::human(task.text.as_str())), &cx).await)
+        let lock = self.log(&task.user).lock(&task.thread)?;
+        Ok(Started { agent: wire::agent(self, task)?, _lock: lock })
     }
 
     pub fn has_thread(&self, thread: &ThreadId) -> bool {
@@ -192,17 +236,30 @@ impl App {
 
     /// What a thread has come to, without running it.
     pub async fn state(&self, thread: &ThreadId) -> Result<State, StateError> {
-        let agent =
-            wire::agent(self, &Task { thread: thread.clone(), ..Task::new("", ModelChoice::demo()) })?;
-        Ok(agent.load(thread).await?)
+        Ok(self.values(&self.user, thread).await?.state().clone())
+    }
+
+    pub(crate) async fn values(&self, user: &UserId, thread: &ThreadId) -> Result<Snapshot, StateError> {
+        let task = Task { thread: thread.clone(), user: user.clone(), ..Task::new("", ModelChoice::demo()) };
+        let agent = wire::agent(self, &task)?;
+        Ok(agent.snapshot(agent.load(thread).await?))
+    }
+
+    /// What a thread waits to be told.
+    pub async fn open_questions(&self, thread: &ThreadId) -> Result<Vec<Interrupt>, StateError> {
+        Ok(self.state(thread).await?.interrupts().to_vec())
     }
 
     /// The files the thread has handed over so far.
     pub fn artifacts(&self, thread: &ThreadId, state: &State) -> Vec<Artifact> {
+        self.artifacts_of(&self.user, thread, state)
+    }
+
+    pub(crate) fn artifacts_of(&self, user: &UserId, thread: &ThreadId, state: &State) -> Vec<Artifact> {
         let paths = state.get::<Artifacts>().map_or(&[][..], Vec::as_slice);
         let on_host = |path: &String| {
             let vpath = VPath::parse(path).ok()?;
-            let host = self.sandboxes.host_path(thread, &self.user, &vpath)?;
+            let host = self.sandboxes.host_path(thread, user, &vpath)?;
             Some(Artifact { path: path.clone(), host_path: host.as_path().to_owned() })
         };
         paths.iter().filter_map(on_host).collect()
@@ -222,7 +279,36 @@ impl App {
         self.sandboxes.shutdown().await;
     }
 
-    pub(crate) fn log(&self) -> &ThreadLog {
-        &self.log
+    /// The user's threads as files.
+    pub(crate) fn log(&self, user: &UserId) -> ThreadLog {
+        self.log.of(user)
+    }
+
+    /// Where the user's threads are kept.
+    pub(crate) fn checkpointer(&self, user: &UserId) -> Arc<dyn Checkpointer> {
+        match &self.extensions.checkpointer {
+            Some(own) => Arc::clone(own),
+            None => Arc::new(self.log(user)),
+        }
+    }
+}
+
+/// A claimed thread and the agent to run on it.
+pub(crate) struct Started {
+    pub(crate) agent: Agent,
+    _lock: ThreadLock,
+}
+
+impl Started {
+    pub(crate) fn context(
+        &self,
+        task: &Task,
+        events: Arc<dyn EventSink>,
+        cancel: CancellationToken,
+    ) -> RunContext {
+        let mut cx = RunContext::new(task.thread.clone()).with_events(events).with_cancel(cancel);
+        cx.run_id = task.run.clone();
+        cx.user_id = task.user.clone();
+        cx
     }
 }

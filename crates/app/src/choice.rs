@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_kernel::ChatModel;
+use hart_models::discover::EnvError;
 use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
 
 use crate::demo::{self, DemoModel};
@@ -23,6 +24,8 @@ pub struct ModelChoice {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
+    /// The program that embeds hart brought it.
+    Given,
     Config(PathBuf),
     /// The variable that holds the key.
     Key(&'static str),
@@ -58,6 +61,8 @@ pub enum ChooseError {
     Cassette(#[from] CassetteError),
     #[error(transparent)]
     Http(#[from] HttpError),
+    #[error(transparent)]
+    Env(#[from] EnvError),
 }
 
 impl ModelChoice {
@@ -77,6 +82,11 @@ impl ModelChoice {
         Ok(self)
     }
 
+    /// A model that is there already.
+    pub fn given(model: Arc<dyn ChatModel>) -> Self {
+        Self { name: model.profile().name.clone(), reason: Reason::Given, model }
+    }
+
     pub(crate) fn demo() -> Self {
         Self { name: demo::NAME.to_owned(), reason: Reason::Demo, model: Arc::new(DemoModel::new()) }
     }
@@ -94,6 +104,7 @@ impl fmt::Debug for ModelChoice {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Given => f.write_str("given by the program"),
             Self::Config(path) => write!(f, "from {}", path.display()),
             Self::Key(variable) => write!(f, "{variable} is set"),
             Self::Local { server, address } => write!(f, "{server} answers on {address}"),
@@ -104,6 +115,11 @@ impl fmt::Display for Reason {
 }
 
 pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
+    if let Some(given) = app.extensions.model.as_ref().map(|model| ModelChoice::given(Arc::clone(model)))
+        && name.is_none_or(|name| name == given.name)
+    {
+        return Ok(given);
+    }
     Ok(match find(app, name).await? {
         Some((config, reason)) => {
             ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? }
@@ -122,7 +138,7 @@ async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reas
     if name == Some(demo::NAME) {
         return Ok(None);
     }
-    let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await;
+    let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await?;
     match (candidates.found, name) {
         (Some((config, reason)), _) => {
             let config = app.profiles.apply(config);
@@ -130,15 +146,16 @@ async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reas
         }
         (None, None) => Ok(None),
         (None, Some(name)) => {
-            let known = candidates.passed.iter().map(|(config, _)| config.name.as_str()).chain([demo::NAME]);
-            let known = known.map(str::to_owned).collect();
+            let given = app.extensions.model.iter().map(|model| model.profile().name.as_str());
+            let passed = candidates.passed.iter().map(|(config, _)| config.name.as_str());
+            let known = given.chain(passed).chain([demo::NAME]).map(str::to_owned).collect();
             Err(ChooseError::Unknown { name: name.to_owned(), known })
         }
     }
 }
 
-pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
-    let all = Candidates::until(app, |_| false).await.passed;
+pub(crate) async fn list(app: &App) -> Result<Vec<ModelListing>, ChooseError> {
+    let all = Candidates::until(app, |_| false).await?.passed;
     let listing = |(config, reason): (ModelConfig, Reason)| ModelListing {
         name: config.name,
         provider: config.provider.to_owned(),
@@ -147,7 +164,15 @@ pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
         reason,
         is_default: false,
     };
-    let mut listings: Vec<ModelListing> = all.into_iter().map(listing).collect();
+    let given = app.extensions.model.iter().map(|model| ModelListing {
+        name: model.profile().name.clone(),
+        provider: "the program".to_owned(),
+        model: model.profile().name.clone(),
+        description: None,
+        reason: Reason::Given,
+        is_default: false,
+    });
+    let mut listings: Vec<ModelListing> = given.chain(all.into_iter().map(listing)).collect();
     listings.push(ModelListing {
         name: demo::NAME.to_owned(),
         provider: "recording".to_owned(),
@@ -159,12 +184,12 @@ pub(crate) async fn list(app: &App) -> Vec<ModelListing> {
     if let Some(first) = listings.first_mut() {
         first.is_default = true;
     }
-    listings
+    Ok(listings)
 }
 
 /// The model that a plain `hart run` would use, as configured; `None` for the demo.
-pub(crate) async fn default_config(app: &App) -> Option<(ModelConfig, Reason)> {
-    Candidates::until(app, |_| true).await.found
+pub(crate) async fn default_config(app: &App) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
+    Ok(Candidates::until(app, |_| true).await?.found)
 }
 
 /// The models there are, best first, as far as they had to be looked for.
@@ -174,22 +199,24 @@ struct Candidates {
 }
 
 impl Candidates {
-    /// Looks until one is wanted. Asking the loopback takes time, so it comes last.
-    async fn until(app: &App, wanted: impl Fn(&ModelConfig) -> bool) -> Self {
+    /// Looks until one is wanted. Asking the loopback takes time, so it comes last. A variable that cannot be used is
+    /// an error only for whoever comes to it: another model in its place would be a surprise.
+    async fn until(app: &App, wanted: impl Fn(&ModelConfig) -> bool) -> Result<Self, EnvError> {
         let mut passed = Vec::new();
-        for candidate in configured(app).into_iter().chain(with_key(app)) {
+        for candidate in configured(app).into_iter().map(Ok).chain(with_key(app)) {
+            let candidate = candidate?;
             if wanted(&candidate.0) {
-                return Self { found: Some(candidate), passed };
+                return Ok(Self { found: Some(candidate), passed });
             }
             passed.push(candidate);
         }
         for candidate in on_loopback(app).await {
             if wanted(&candidate.0) {
-                return Self { found: Some(candidate), passed };
+                return Ok(Self { found: Some(candidate), passed });
             }
             passed.push(candidate);
         }
-        Self { found: None, passed }
+        Ok(Self { found: None, passed })
     }
 }
 
@@ -198,14 +225,14 @@ fn configured(app: &App) -> Vec<(ModelConfig, Reason)> {
     app.config.models.iter().map(|model| (model.clone(), Reason::Config(source.clone()))).collect()
 }
 
-fn with_key(app: &App) -> Vec<(ModelConfig, Reason)> {
+fn with_key(app: &App) -> Vec<Result<(ModelConfig, Reason), EnvError>> {
     let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
     let candidate = |mut config: ModelConfig| {
         config.max_retries = retries(app);
         let variable = Preset::find(config.provider).and_then(|preset| preset.key_env.first());
         (config, Reason::Key(variable.unwrap_or(&"a key")))
     };
-    found.into_iter().map(candidate).collect()
+    found.into_iter().map(|found| found.map(candidate)).collect()
 }
 
 async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
@@ -214,7 +241,7 @@ async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
     }
     let candidate = |mut config: ModelConfig| {
         config.max_retries = retries(app);
-        let reason = Reason::Local { server: config.provider, address: config.base_url.clone() };
+        let reason = Reason::Local { server: config.provider, address: config.base_url.to_string() };
         (config, reason)
     };
     discover::probe_local(&app.http).await.into_iter().map(candidate).collect()

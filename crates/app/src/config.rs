@@ -5,6 +5,7 @@
 mod calls;
 mod catalogue;
 mod check;
+mod consent;
 mod explain;
 mod file;
 mod init;
@@ -15,6 +16,7 @@ mod problem;
 mod raw;
 mod resolve;
 mod secret;
+mod section;
 mod tools;
 mod typed;
 
@@ -28,16 +30,18 @@ use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
 pub use catalogue::{Key, Kind, catalogue};
+pub use consent::ConsentConfig;
 pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use problem::{ConfigError, Place, Problem, Warning};
-pub(crate) use secret::mask_url as shown_url;
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 
 use crate::Env;
+use file::ReadFile;
 use node::{Data, Entry, Mark, Node, Path};
 use problem::Findings;
+use section::section;
 
 /// Everything hart was told, resolved. The first model is the default one.
 #[non_exhaustive]
@@ -55,6 +59,8 @@ pub struct AppConfig {
     pub sandbox_audit: bool,
     /// Whether that is also written to a file in the data directory.
     pub sandbox_audit_file: bool,
+    /// Who may do what.
+    pub consent: ConsentConfig,
     pub log_level: LogLevel,
     pub max_recursion_limit: u32,
     /// Where hart keeps its data, absolute if the working directory was.
@@ -100,13 +106,25 @@ impl AppConfig {
     pub fn load(options: LoadOptions<'_>) -> Result<Self, ConfigError> {
         let mut findings = Findings::default();
         match Self::build(options, &mut findings) {
-            Some(mut config) if findings.problems.is_empty() => {
-                findings.finish();
-                config.warnings = findings.warnings;
-                Ok(config)
-            }
-            _ => Err(findings.into_error()),
+            Some(config) => config.accepted(findings),
+            None => Err(findings.into_error()),
         }
+    }
+
+    fn accepted(mut self, mut findings: Findings) -> Result<Self, ConfigError> {
+        if !findings.problems.is_empty() {
+            return Err(findings.into_error());
+        }
+        findings.finish();
+        self.warnings = findings.warnings;
+        Ok(self)
+    }
+
+    /// As [`AppConfig::load`], with `settings` in the place of a file: none is looked for.
+    pub fn without_file(settings: Value, cwd: PathBuf, env: &Env) -> Result<Self, ConfigError> {
+        let mut findings = Findings::default();
+        let config = Self::assemble(None, &cwd, env, Some(settings), &mut findings);
+        config.accepted(findings)
     }
 
     /// As [`AppConfig::load`], for `hart config check`: all there is to say, and no configuration.
@@ -131,16 +149,28 @@ impl AppConfig {
     /// `None` when there is nothing to go on with; otherwise usable only if no problem was found.
     fn build(options: LoadOptions<'_>, findings: &mut Findings) -> Option<Self> {
         let LoadOptions { path, cwd, env, overrides } = options;
-        let (source, file) = match file::read(path, &cwd, env) {
-            Ok(Some(read)) => {
+        match file::read(path, &cwd, env) {
+            Ok(read) => Some(Self::assemble(read, &cwd, env, overrides, findings)),
+            Err(problem) => {
+                findings.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn assemble(
+        read: Option<ReadFile>,
+        cwd: &std::path::Path,
+        env: &Env,
+        overrides: Option<Value>,
+        findings: &mut Findings,
+    ) -> Self {
+        let (source, file) = match read {
+            Some(read) => {
                 findings.file = Some(read.label);
                 (Some(read.path), read.tree)
             }
-            Ok(None) => (None, Node::empty_map()),
-            Err(problem) => {
-                findings.problems.push(problem);
-                return None;
-            }
+            None => (None, Node::empty_map()),
         };
         let mut tree = overlay(file, overrides, findings);
 
@@ -156,13 +186,13 @@ impl AppConfig {
 
         let mut models = typed::models(&mut tree, env, findings);
         let calls = calls::limits(&tree);
-        let network = calls::network(&tree, env, &cwd, findings);
-        calls::finish(&mut models, &tree, &calls.retry, &cwd, findings);
+        let network = calls::network(&tree, env, cwd, findings);
+        calls::finish(&mut models, &tree, &calls.retry, cwd, findings);
         let sandbox = typed::sandbox(&tree, findings);
         let tool_output = typed::tool_output(&tree, findings);
-        let read_before_write = typed::switch(&tree, "read_before_write", "enabled", true);
-        let sandbox_audit = typed::switch(&tree, "sandbox_audit", "enabled", true);
-        let sandbox_audit_file = typed::switch(&tree, "sandbox_audit", "log_file", false);
+        let read_before_write = section::<typed::ReadBeforeWrite>(&tree, "read_before_write", findings);
+        let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
+        let consent = ConsentConfig::read(&tree, &tools, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -171,23 +201,24 @@ impl AppConfig {
         explain::mask(&mut tree, &Path::default(), false);
         let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
         let warnings = Vec::new();
-        Some(Self {
+        Self {
             models,
             calls,
             network,
             tools,
             sandbox,
             tool_output,
-            read_before_write,
-            sandbox_audit,
-            sandbox_audit_file,
+            read_before_write: read_before_write.enabled,
+            sandbox_audit: audit.enabled,
+            sandbox_audit_file: audit.log_file,
+            consent,
             log_level,
             max_recursion_limit,
             home,
             source,
             warnings,
             shown: tree,
-        })
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl DemoModel {
     fn find(&self, request: &ChatRequest) -> Option<(&Replay, ChatRequest)> {
         let behind = request.messages.iter().rev().position(|message| message.body == Body::Human)?;
         let start = request.messages.len() - 1 - behind;
-        let asked = fold(&request.messages.get(start)?.text());
+        let asked = fold(&request.messages.get(start)?.original_text());
         let at = TASKS.iter().position(|task| fold(task.prompt) == asked)?;
         let prompt = Arc::new(Message::human(TASKS.get(at)?.prompt));
         let messages =

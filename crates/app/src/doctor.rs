@@ -95,12 +95,16 @@ async fn sandbox(app: &App) -> Finding {
 }
 
 async fn model(app: &App) -> Finding {
-    let Some((config, reason)) = choice::default_config(app).await else {
-        return Finding::warning(
-            "model",
-            "no model is connected; hart plays its recorded demo tasks",
-            "set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or run `hart config init`",
-        );
+    let (config, reason) = match choice::default_config(app).await {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            return Finding::warning(
+                "model",
+                "no model is connected; hart plays its recorded demo tasks",
+                "set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, start Ollama, or run `hart config init`",
+            );
+        }
+        Err(error) => return Finding::bad("model", error.to_string(), "correct the variable, or unset it"),
     };
     let name = format!("{} ({reason})", config.name);
     let http = match app.calls.client(&config) {

@@ -2,14 +2,18 @@
 //!
 //! Invariant: this is the only crate that reads the environment or a configuration file, and it does so once, at its
 //! edge. Everything further in gets values.
+//!
+//! Whoever embeds hart begins with [`Client`]; the command line uses [`App`], which lies below it.
 
 mod app;
 mod audit_file;
 mod choice;
+mod client;
 pub mod config;
 pub mod demo;
 mod doctor;
 mod env;
+mod extensions;
 mod frame;
 mod home;
 mod profiles;
@@ -17,15 +21,31 @@ mod sheet;
 mod thread_log;
 mod wire;
 
-pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task};
+pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task, TaskInput};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};
+pub use client::{
+    Answer, Ask, Client, ClientBuilder, ClientError, End, Event, EventStream, ThreadState, ThreadSummary,
+};
 pub use doctor::{Finding, Health};
 pub use env::Env;
 pub use frame::Frame;
 pub use hart_agent::Mode;
-pub use hart_kernel::{AgentEvent, EventSink, ModelError, RunError, RunReport, async_trait};
+pub use hart_kernel::{
+    AgentEvent, Ended, EventSink, Interrupt, ModelError, Resume, RunError, RunReport, async_trait,
+};
+// A program that embeds hart names one crate and has them all, each of the version that fits.
 pub use hart_models::probe::{self, Check, Outcome, Profile};
 pub use hart_sandbox::{Tier, TierReport};
 pub use sheet::{ModelSheet, SheetRow};
 pub use thread_log::LockError;
 pub use tokio_util::sync::CancellationToken;
+pub use {hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_types as types};
+
+/// The pages whose Rust is compiled, and run where it can be, with the tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guide/sdk.md")]
+    struct Sdk;
+}

@@ -3,9 +3,10 @@
 //! Invariant: no secret is in it: of a key only where it comes from, of headers only their names.
 
 use hart_models::config::DEFAULT_MAX_RETRIES;
-use hart_models::{Catalogue, ENTRY_KEYS, KeySource, ModelConfig, Origin, Preset};
+use hart_models::{Catalogue, Dialect, ENTRY_KEYS, HttpSettings, KeySource, ModelConfig, Origin, Preset};
 use serde_json::{Value, json};
 
+use crate::Env;
 use crate::choice::Reason;
 use crate::config::{self, AppConfig};
 use crate::profiles::Profiles;
@@ -41,14 +42,22 @@ struct Writer<'a> {
     rows: Vec<SheetRow>,
 }
 
-pub(crate) fn of(app: &AppConfig, profiles: &Profiles, model: &ModelConfig, reason: &Reason) -> ModelSheet {
+pub(crate) fn of(
+    app: &AppConfig,
+    env: &Env,
+    profiles: &Profiles,
+    model: &ModelConfig,
+    reason: &Reason,
+) -> ModelSheet {
     let index = match reason {
         Reason::Config(_) => app.models.iter().position(|other| other.name == model.name),
         _ => None,
     };
     let mut sheet = Writer { config: app, model, index, reason: reason.to_string(), rows: Vec::new() };
     sheet.endpoint(reason);
+    sheet.way_out(env);
     sheet.manners();
+    sheet.limits();
     sheet.probe(profiles);
     let settings = std::mem::take(&mut sheet.rows);
     sheet.capabilities();
@@ -83,14 +92,12 @@ impl Writer<'_> {
         self.row("name", model.name.as_str(), reason.to_string());
         self.entry("use", model.provider, &reason.to_string());
         self.entry("model", model.model.as_str(), &reason.to_string());
-        self.row(
-            "dialect",
-            format!("{:?}", model.dialect).to_lowercase(),
-            format!("provider {}", model.provider),
-        );
+        let chosen =
+            self.place("use_responses_api").unwrap_or_else(|| format!("provider {}", model.provider));
+        self.row("dialect", format!("{:?}", model.dialect).to_lowercase(), chosen);
         let is_default = preset.and_then(|preset| preset.base_url) == Some(model.base_url.as_str());
         let otherwise = if is_default { format!("provider {}", model.provider) } else { reason.to_string() };
-        self.entry("base_url", config::shown_url(&model.base_url), &otherwise);
+        self.entry("base_url", model.base_url.to_string(), &otherwise);
         let from = match model.key_source {
             KeySource::None => "no key is sent".to_owned(),
             KeySource::Env(variable) => format!("environment variable {variable}"),
@@ -102,6 +109,43 @@ impl Writer<'_> {
             let names: Vec<&str> = model.headers.iter().map(|(name, _)| name.as_str()).collect();
             self.entry("default_headers", names, "configuration");
         }
+    }
+
+    fn way_out(&mut self, env: &Env) {
+        let (model, network) = (self.model, &self.config.network);
+        if let Some(own) = &model.proxy {
+            return self.entry("proxy", format!("{own:?}"), "configuration");
+        }
+        let Some(proxy) = network.proxy_to(&model.base_url) else {
+            return self.row("proxy", "none", "default");
+        };
+        let variable =
+            HttpSettings::proxy_variable(&model.base_url, &|name| env.get(name).map(str::to_owned));
+        let from =
+            self.section("network.proxy").or_else(|| Some(format!("environment variable {}", variable?)));
+        self.row("proxy", format!("{proxy:?}"), from.unwrap_or_else(|| "configuration".to_owned()));
+    }
+
+    fn limits(&mut self) {
+        let model = self.model;
+        let or_none = |limit: Option<u32>| limit.map_or_else(|| Value::from("none"), Value::from);
+        self.entry("requests_per_minute", or_none(model.requests_per_minute), "default");
+        self.entry("tokens_per_minute", or_none(model.tokens_per_minute), "default");
+        let everywhere = Some(self.config.calls.max_concurrent_calls).filter(|all| *all > 0);
+        match (model.max_concurrent_calls, everywhere) {
+            (None, Some(all)) => {
+                let from = self.section("llm_call.max_concurrent_calls");
+                let from = from.unwrap_or_else(|| "configuration".to_owned());
+                self.row("max_concurrent_calls", all, format!("all models together, {from}"));
+            }
+            (own, _) => self.entry("max_concurrent_calls", or_none(own), "default"),
+        }
+    }
+
+    /// The line of the file, or the variable, that set a key outside `models`.
+    fn section(&self, key: &str) -> Option<String> {
+        let said = self.config.explain(key).ok()?;
+        (said.value.is_some() && said.origin != config::Origin::Default).then(|| said.origin.to_string())
     }
 
     fn manners(&mut self) {
@@ -117,15 +161,18 @@ impl Writer<'_> {
         self.entry("total_timeout", seconds(model.total_timeout), "default");
         let retries = if model.max_retries == DEFAULT_MAX_RETRIES { "default" } else { "configuration" };
         self.entry("max_retries", model.max_retries, retries);
-        if !model.fallbacks.is_empty() {
-            self.entry("fallbacks", model.fallbacks.clone(), "configuration");
-        }
+        self.entry("fallbacks", model.fallbacks.clone(), "default");
         self.entry("max_tokens", model.max_tokens, "the dialect's default");
         let mut from = self.place("temperature").unwrap_or_else(|| "the model's default".to_owned());
         if model.temperature.is_some() && model.capabilities.temperature.no() {
             from.push_str("; not sent: the model does not take it");
         }
         self.row("temperature", json!(model.temperature), from);
+        if model.dialect == Dialect::Anthropic {
+            self.entry("prompt_caching", model.prompt_caching, "default");
+        } else {
+            self.row("prompt_caching", "left to the server", format!("provider {}", model.provider));
+        }
         if !model.extra_body.is_empty() {
             let names: Vec<&str> = model.extra_body.keys().map(String::as_str).collect();
             self.entry("extra_body", names, "configuration");

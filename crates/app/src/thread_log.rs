@@ -3,7 +3,7 @@
 //! Invariant: a step that was appended is read back whole or not at all, and appending costs the step's size, whatever
 //! the length of the thread.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,11 @@ impl ThreadLog {
         Self { home, user }
     }
 
+    /// The same for another user's threads.
+    pub(crate) fn of(&self, user: &UserId) -> Self {
+        Self { home: self.home.clone(), user: user.clone() }
+    }
+
     pub(crate) fn exists(&self, thread: &ThreadId) -> bool {
         self.path(thread).is_file()
     }
@@ -63,6 +68,7 @@ impl ThreadLog {
         let io = |source| LockError::Io { path: path.clone(), source };
         if let Some(dir) = path.parent() {
             crate::home::create_private(dir).map_err(io)?;
+            note_id(dir, thread).map_err(io)?;
         }
         let mut file = open(&path).map_err(io)?;
         match file.try_lock() {
@@ -74,8 +80,32 @@ impl ThreadLog {
         Ok(ThreadLock { file })
     }
 
+    /// Every thread there is, with its file; in no order.
+    pub(crate) fn all(&self) -> io::Result<Vec<(ThreadId, PathBuf)>> {
+        let any = ThreadDirs::new(&self.home, &self.user, &ThreadId::from("any"));
+        let Some(folder) = any.root().parent() else { return Ok(Vec::new()) };
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            let dir = entry?.path();
+            let file = dir.join(FILE);
+            if let (true, Some(id)) = (file.is_file(), noted_id(&dir)) {
+                all.push((id, file));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Deletes the thread with its files. The caller holds its lock.
+    pub(crate) fn delete(&self, thread: &ThreadId, _lock: &ThreadLock) -> io::Result<()> {
+        ThreadDirs::new(&self.home, &self.user, thread).delete()
+    }
+
     fn path(&self, thread: &ThreadId) -> PathBuf {
-        ThreadDirs::new(&self.home, &self.user, thread).root().join("log.jsonl")
+        ThreadDirs::new(&self.home, &self.user, thread).root().join(FILE)
     }
 }
 
@@ -109,6 +139,22 @@ impl Checkpointer for ThreadLog {
     }
 }
 
+const FILE: &str = "log.jsonl";
+/// Holds the thread's id where its folder cannot be called by it.
+const ID_FILE: &str = "id";
+
+fn note_id(dir: &Path, thread: &ThreadId) -> io::Result<()> {
+    let named = dir.file_name().is_some_and(|name| name == thread.as_str());
+    let file = dir.join(ID_FILE);
+    if named || file.exists() { Ok(()) } else { fs::write(file, thread.as_str()) }
+}
+
+fn noted_id(dir: &Path) -> Option<ThreadId> {
+    let noted = fs::read_to_string(dir.join(ID_FILE)).ok();
+    let named = || dir.file_name()?.to_str().map(str::to_owned);
+    noted.or_else(named).map(ThreadId::from)
+}
+
 /// For the owner alone: it holds what people said.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)
@@ -132,7 +178,7 @@ fn drop_torn_line(file: &mut File) -> io::Result<()> {
 }
 
 /// All whole steps. A line that is not a step is passed over: a damaged thread opens with what is left of it.
-fn read(path: &Path) -> io::Result<Vec<Step>> {
+pub(crate) fn read(path: &Path) -> io::Result<Vec<Step>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         file => file?,
@@ -163,7 +209,9 @@ fn lineage(all: Vec<Step>, at: Option<CheckpointId>) -> Vec<Step> {
     line
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hart_agent::middleware::{Sandbox, SandboxAudit, ToolOutputBudget};
+use hart_agent::middleware::{Guardrail, HumanInTheLoop, Sandbox, SandboxAudit, ToolOutputBudget};
 use hart_agent::{Features, SuperAgent};
 use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp, Toggle};
 use hart_models::{HttpError, Limits, ModelConfig};
@@ -42,12 +42,19 @@ pub(crate) fn features(config: &AppConfig, sandbox: Sandbox) -> Features {
         true => SandboxAudit::new().with_log(Arc::new(AuditFile::new(&config.home))),
         false => SandboxAudit::new(),
     };
+    let consent = &config.consent;
+    let guardrail = consent.guardrail.clone().map(|(lists, config)| Guardrail::new(lists).config(config));
+    let review = || HumanInTheLoop::new(consent.interrupt_on.clone());
     let tool_output = || ToolOutputBudget::new(config.tool_output.clone(), Some(places));
     Features {
         sandbox: Some(sandbox),
         tool_output: config.tool_output.enabled.then(tool_output).map_or(Toggle::Off, Toggle::from),
         read_before_write: config.read_before_write.into(),
         sandbox_audit: config.sandbox_audit.then(audit).map_or(Toggle::Off, Toggle::from),
+        permissions: consent.permissions.clone(),
+        guardrail: guardrail.map_or(Toggle::Off, Toggle::from),
+        human_in_the_loop: (!consent.interrupt_on.is_empty()).then(review),
+        ..Features::default()
     }
 }
 
@@ -56,10 +63,11 @@ pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
     if let Some(enabled) = app.config.tools.enabled() {
         sandbox = sandbox.only(enabled);
     }
-    SuperAgent::builder(Arc::clone(&task.model.model))
+    let most = app.config.max_recursion_limit;
+    let agent = SuperAgent::builder(Arc::clone(&task.model.model))
         .mode(task.mode)
-        .features(features(&app.config, sandbox))
-        .checkpointer(Arc::new(app.log().clone()))
-        .recursion_limit(app.config.max_recursion_limit)
-        .build()
+        .features(app.extensions.shape(features(&app.config, sandbox)))
+        .checkpointer(app.checkpointer(&task.user))
+        .recursion_limit(task.recursion_limit.map_or(most, |limit| limit.min(most)));
+    app.extensions.install(agent).build()
 }

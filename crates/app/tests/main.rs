@@ -10,6 +10,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod client;
 mod config;
+mod consent;
 mod demo;
 mod guide;

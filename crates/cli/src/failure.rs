@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Failed,
     /// The command line or the configuration is wrong: trying again will not help.
     Usage,
+    /// A person must answer before it goes on.
+    Waiting,
     Interrupted,
 }
 
@@ -24,6 +26,7 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::Waiting => 3,
             Self::Interrupted => 130,
         }
     }
@@ -123,6 +126,9 @@ impl From<ChooseError> for Failure {
     fn from(error: ChooseError) -> Self {
         let help = match &error {
             ChooseError::NotConnected => Some("`hart doctor` says how to connect one"),
+            ChooseError::Env(_) => {
+                Some("correct the variable or unset it, or name another model with --model")
+            }
             _ => None,
         };
         let failure = Self::new(Exit::Usage, error.into());
@@ -187,8 +193,8 @@ mod tests {
 
     #[test]
     fn exit_codes_are_those_that_are_documented() {
-        let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Interrupted].map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 130]);
+        let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Waiting, Exit::Interrupted].map(Exit::code);
+        assert_eq!(codes, [0, 1, 2, 3, 130]);
         assert_eq!(Failure::from(RunError::Cancelled).exit, Exit::Interrupted);
     }
 }

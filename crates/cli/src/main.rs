@@ -2,6 +2,7 @@
 //!
 //! Invariant: this file is a table of contents; what a command does is in `commands/<name>.rs`.
 
+mod approval;
 mod args;
 mod commands;
 mod failure;

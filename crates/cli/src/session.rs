@@ -2,6 +2,7 @@
 //!
 //! Invariant: a session is closed on every path, so that no sandbox outlives the command.
 
+use std::io;
 use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use hart_app::config::{AppConfig, LoadOptions};
 use hart_app::{App, CancellationToken, Env, EventSink, ModelChoice, OpenError, RunReport, Task};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
@@ -49,6 +51,24 @@ impl Session {
 
     pub(crate) async fn choose_model(&self, name: Option<&str>) -> Result<ModelChoice, Failure> {
         Ok(self.app.choose_model(name).await?)
+    }
+
+    /// Ends the process when it is told to while an editor waits for a line; dropped when the editor returns.
+    pub(crate) fn end_on_signal(&self) -> Result<JoinSet<()>, Failure> {
+        let before = tcgetattr(io::stdin()).ok();
+        self.block_on(async {
+            let mut interrupts = Interrupts::listen()?;
+            let mut watch = JoinSet::new();
+            watch.spawn(async move {
+                // Ctrl-C itself comes as a key while the editor reads.
+                interrupts.next().await;
+                if let Some(before) = before {
+                    let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+                }
+                process::exit(i32::from(Exit::Interrupted.code()));
+            });
+            Ok(watch)
+        })?
     }
 
     /// Runs a task to its end. Ctrl-C cancels it; a second one ends the process at once.

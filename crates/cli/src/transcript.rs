@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use hart_app::{AgentEvent, CancellationToken, EventSink, RunReport, async_trait};
-use hart_types::{Message, MessageId, ToolCall, ToolCallId, ToolStatus, UsageMetadata};
+use hart_app::{AgentEvent, CancellationToken, Ended, EventSink, RunReport, async_trait};
+use hart_types::{Message, MessageId, StopReason, ToolCall, ToolCallId, ToolStatus, UsageMetadata};
 use serde_json::Value;
 
 use crate::terminal::{Terminal, Tone, cut};
@@ -67,14 +67,15 @@ pub(crate) const NOTHING_DONE: &str =
 pub(crate) fn cut_short(report: &RunReport) -> Option<&'static str> {
     let last = report.state().messages().last()?;
     last.as_ai()?;
-    let reason =
-        ["finish_reason", "stop_reason"].iter().find_map(|key| last.response_metadata.get(*key)?.as_str());
-    match reason.unwrap_or_default() {
+    if matches!(report.outcome, Ok(Ended::Paused)) {
+        return None;
+    }
+    match last.stop_reason() {
         _ if last.response_metadata.contains_key("incomplete") && report.outcome.is_ok() => {
             Some(NOTHING_DONE)
         }
-        "length" | "max_tokens" => Some("the answer reached the model's length limit and stops early"),
-        "refusal" | "content_filter" => Some("the model declined to answer"),
+        Some(StopReason::Length) => Some("the answer reached the model's length limit and stops early"),
+        Some(StopReason::Refused) => Some("the model declined to answer"),
         _ if report.outcome.is_ok() && last.text().trim().is_empty() => {
             Some("the model ended without an answer")
         }

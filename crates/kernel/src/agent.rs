@@ -27,7 +27,7 @@ pub struct Agent {
     pub(crate) chain: Vec<Arc<dyn Middleware>>,
     pub(crate) tools: BTreeMap<String, Arc<dyn Tool>>,
     /// Unadvertised names, each with the name of its tool.
-    pub(crate) aliases: BTreeMap<&'static str, String>,
+    pub(crate) aliases: Aliases,
     pub(crate) specs: Arc<[Arc<ToolSpec>]>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
@@ -55,8 +55,11 @@ impl Agent {
     /// reached. The input is an [`Update`] to the thread, or a [`crate::Resume`] that answers what it asked.
     pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
         match self.open(&cx.thread_id, cx.from.as_ref()).await {
-            Ok((state, head)) => Execution::new(self, cx, state, head).run(input.into()).await,
-            Err(error) => RunReport { outcome: Err(error), values: self.view(State::default()) },
+            Ok((state, head)) => {
+                cx.set_aliases(&self.aliases);
+                Execution::new(self, cx, state, head).run(input.into()).await
+            }
+            Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
     }
 
@@ -91,11 +94,6 @@ impl Agent {
         state
     }
 
-    /// A state with what of it clients may see.
-    pub fn view(&self, state: State) -> Snapshot {
-        Snapshot { state, schema: Arc::clone(&self.schema) }
-    }
-
     /// Writes a client's values to a thread as if `as_node` had, after its newest step or after `cx.from`.
     pub async fn update(
         &self,
@@ -126,7 +124,7 @@ impl Agent {
         if let Some(checkpointer) = &self.checkpointer {
             checkpointer.append(&cx.thread_id, vec![step]).await.map_err(RunError::Checkpoint)?;
         }
-        Ok(Reached { checkpoint, parent, source, next: next.map(Arc::from), values: self.view(state) })
+        Ok(Reached { checkpoint, parent, source, next: next.map(Arc::from), values: self.snapshot(state) })
     }
 
     pub fn name(&self) -> &str {
@@ -138,9 +136,19 @@ impl Agent {
         &self.specs
     }
 
+    /// Whether a tool goes by this name without being called so.
+    pub fn is_alias(&self, name: &str) -> bool {
+        self.aliases.contains_key(name)
+    }
+
     /// The middlewares, outermost first.
     pub fn chain(&self) -> impl Iterator<Item = &'static str> {
         self.chain.iter().map(|middleware| middleware.name())
+    }
+
+    /// A state as clients may see it.
+    pub fn snapshot(&self, state: State) -> Snapshot {
+        Snapshot { state, schema: Arc::clone(&self.schema) }
     }
 }
 
@@ -240,7 +248,7 @@ impl AgentBuilder {
             settings: self.settings,
             chain: self.chain,
             tools,
-            aliases,
+            aliases: Arc::new(aliases),
             specs,
             schema: Arc::new(schema),
             checkpointer: self.checkpointer,
@@ -255,6 +263,8 @@ impl fmt::Debug for AgentBuilder {
         f.debug_struct("AgentBuilder").field("name", &self.name).finish_non_exhaustive()
     }
 }
+
+pub(crate) type Aliases = Arc<BTreeMap<&'static str, String>>;
 
 type Tools = BTreeMap<String, Arc<dyn Tool>>;
 type ToolTable = (Tools, Arc<[Arc<ToolSpec>]>, BTreeMap<&'static str, String>);

@@ -14,8 +14,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::Aliases;
 use crate::interrupt::Answers;
-use crate::{AgentEvent, Breakpoints, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
+use crate::{
+    AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock,
+};
 
 pub struct RunContext {
     pub thread_id: ThreadId,
@@ -29,8 +32,13 @@ pub struct RunContext {
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
     pub breakpoints: Breakpoints,
+    /// What the run may use. Its time is kept by the loop; the rest by whoever uses it. A resumed run is given a new
+    /// one, with the limits of the one that paused.
+    pub budget: Budget,
     /// What a person answered, by the question's id; set once, when a paused run is resumed.
     answers: OnceLock<Answers>,
+    /// Unadvertised names of tools, each with the name of its tool; set once, when the run starts.
+    aliases: OnceLock<Aliases>,
     paused: AtomicBool,
     deadlines: Deadlines,
 }
@@ -41,6 +49,8 @@ pub struct RunContext {
 struct Deadlines {
     cancelled_at: OnceLock<Instant>,
     unwinding: AtomicBool,
+    /// The time the run was given, once that is over.
+    over: OnceLock<Duration>,
 }
 
 const WORK_GRACE: Duration = Duration::from_millis(1000);
@@ -58,7 +68,9 @@ impl RunContext {
             scratch: Scratch::default(),
             from: None,
             breakpoints: Breakpoints::default(),
+            budget: Budget::default(),
             answers: OnceLock::new(),
+            aliases: OnceLock::new(),
             paused: AtomicBool::new(false),
             deadlines: Deadlines::default(),
         }
@@ -70,9 +82,16 @@ impl RunContext {
         self
     }
 
+    /// The run ends when `cancel` is cancelled; a run that ends by itself leaves it alone.
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancellationToken) -> Self {
-        self.cancel = cancel;
+        self.cancel = cancel.child_token();
+        self
+    }
+
+    #[must_use]
+    pub fn with_budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -96,6 +115,26 @@ impl RunContext {
         answer.cloned().ok_or_else(|| HookError::Interrupt(Box::new(question)))
     }
 
+    /// Asks several questions at once, each to be answered by its id, in any order and number of times. The answers
+    /// come back in the order of the questions, when all of them are there; see [`RunContext::interrupt`].
+    pub fn interrupt_all(&self, questions: Vec<Interrupt>) -> Result<Vec<Value>, HookError> {
+        let answers = self.answers.get();
+        let answer = |question: &Interrupt| answers.and_then(|answers| answers.get(&question.id)).cloned();
+        let (answered, open): (Vec<_>, Vec<_>) = questions
+            .into_iter()
+            .map(|question| (answer(&question), question))
+            .partition(|(answer, _)| answer.is_some());
+        if open.is_empty() {
+            return Ok(answered.into_iter().filter_map(|(answer, _)| answer).collect());
+        }
+        Err(HookError::Interrupts(open.into_iter().map(|(_, question)| question).collect()))
+    }
+
+    /// A tool's own name, whatever alias the model called it by.
+    pub fn tool_name<'a>(&'a self, called: &'a str) -> &'a str {
+        self.aliases.get().and_then(|aliases| aliases.get(called)).map_or(called, String::as_str)
+    }
+
     /// Whether this run goes on where an earlier one paused.
     pub fn is_resuming(&self) -> bool {
         self.answers.get().is_some()
@@ -111,6 +150,10 @@ impl RunContext {
         let _ = self.answers.set(answers);
     }
 
+    pub(crate) fn set_aliases(&self, aliases: &Aliases) {
+        self.aliases.get_or_init(|| Arc::clone(aliases));
+    }
+
     pub(crate) fn answers(&self) -> Answers {
         self.answers.get().cloned().unwrap_or_default()
     }
@@ -124,6 +167,17 @@ impl RunContext {
         let cancelled_at = *self.deadlines.cancelled_at.get_or_init(Instant::now);
         let unwinding = self.deadlines.unwinding.load(Ordering::Relaxed);
         cancelled_at + if unwinding { UNWIND_GRACE } else { WORK_GRACE }
+    }
+
+    /// Ends what runs, because the time is over.
+    pub(crate) fn expire(&self, limit: Duration) {
+        let _ = self.deadlines.over.set(limit);
+        self.cancel.cancel();
+    }
+
+    /// The time the run was given, if that is why it was ended.
+    pub(crate) fn expired(&self) -> Option<Duration> {
+        self.deadlines.over.get().copied()
     }
 
     pub(crate) fn begin_unwinding(&self) {

@@ -9,6 +9,11 @@ use crate::{ChainError, CheckpointError, HookError, ModelError, ModelErrorKind, 
 pub enum RunError {
     #[error("cancelled")]
     Cancelled,
+    #[error(
+        "stopped: the time limit of {:.0?} is over; what was done is kept. Go on with another message, or raise the limit",
+        limit
+    )]
+    OutOfTime { limit: std::time::Duration },
     #[error("stopped after {limit} steps without an answer; raise `max_recursion_limit` or split the task")]
     RecursionLimit { limit: u32 },
     #[error(transparent)]
@@ -47,4 +52,7 @@ pub enum BuildError {
     Chain(#[from] ChainError),
     #[error("two tools are called `{name}`: one from {first}, one from {second}; rename or drop one of them")]
     DuplicateTool { name: String, first: String, second: String },
+    /// The parts are sound, but together they would not keep what one of them promises.
+    #[error("{0}")]
+    Refused(String),
 }

@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use hart_types::{CheckpointId, Message, ToolCall, ToolCallId};
 use serde_json::{Map, Value};
 
-use crate::interrupt::Paused;
 use crate::{Interrupt, LoggedWrite, MessageList, Schema, State, StepSource};
 
 /// Receives events in order. Slow sinks slow the run: buffer.
@@ -99,10 +98,13 @@ impl Snapshot {
         self.schema.values_without_messages(&self.state)
     }
 
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
     /// What the thread waits to be told.
     pub fn interrupts(&self) -> &[Interrupt] {
-        let pause = self.state.get::<Paused>().and_then(Option::as_ref);
-        pause.map_or(&[][..], |pause| &pause.interrupts)
+        self.state.interrupts()
     }
 }
 

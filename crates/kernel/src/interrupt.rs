@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{Node, ReduceError, Scope, StateKey};
+use crate::{Node, ReduceError, Scope, State, StateKey};
 
 /// What is asked, as LangGraph's clients see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,6 +114,14 @@ impl StateKey for Paused {
 
     fn reduce(_: Option<Self::Value>, update: Self::Update) -> Result<Self::Value, ReduceError> {
         Ok(update)
+    }
+}
+
+impl State {
+    /// What the thread waits to be told.
+    pub fn interrupts(&self) -> &[Interrupt] {
+        let pause = self.get::<Paused>().and_then(Option::as_ref);
+        pause.map_or(&[][..], |pause| &pause.interrupts)
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod agent;
 mod breakpoint;
+mod budget;
 mod checkpoint;
 mod clock;
 mod context;
@@ -28,11 +29,14 @@ mod tool_call;
 pub use agent::{Agent, AgentBuilder};
 pub use async_trait::async_trait;
 pub use breakpoint::{Breakpoints, Nodes};
+pub use budget::{Amount, Budget, Exhausted, Limits, Reservation, Resource, Used};
 pub use checkpoint::{CheckpointError, Checkpointer, Step, StepSource};
-pub use clock::{Clock, SystemClock, Timestamp};
+pub use clock::{Clock, SystemClock, TimeZone, Timestamp};
 pub use context::{RunContext, Scratch};
 pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};
+/// The words that messages, calls and ids are written in; whoever writes a middleware needs them.
+pub use hart_types as types;
 pub use interrupt::{Interrupt, Resume, ResumeError};
 pub use middleware::{
     Command, HookError, HookResult, Middleware, ModelCore, ModelNext, ModelRequest, ModelResponse, Next,
@@ -53,3 +57,4 @@ pub use state::{
 };
 pub use toggle::Toggle;
 pub use tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Typed, TypedTool};
+pub use tool_call::TRANSIENT;

@@ -104,6 +104,9 @@ pub enum HookError {
     /// Not a failure: a question is open, and the hook runs again when it is answered. See [`RunContext::interrupt`].
     #[error("waits for an answer")]
     Interrupt(Box<Interrupt>),
+    /// The same with several questions at once. See [`RunContext::interrupt_all`].
+    #[error("waits for answers")]
+    Interrupts(Vec<Interrupt>),
     #[error("did not return within {0:?}")]
     TimedOut(std::time::Duration),
     #[error("panicked: {0}")]

@@ -5,6 +5,7 @@
 
 mod pausing;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -85,8 +86,18 @@ impl<'a> Execution<'a> {
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
-        let ran = match self.drive(input).await {
+        let cx = self.cx;
+        cx.budget.start();
+        let driven = tokio::select! {
+            biased;
+            driven = self.drive(input) => driven,
+            never = watch_time(cx) => match never {},
+        };
+        let ran = match driven {
             Ok(()) => Ok(Ended::Finished),
+            Err(Stop::Failed(RunError::Cancelled)) => {
+                Err(cx.expired().map_or(RunError::Cancelled, |limit| RunError::OutOfTime { limit }))
+            }
             Err(Stop::Failed(error)) => Err(error),
             Err(Stop::Paused(pause)) => self.pause(pause).await,
         };
@@ -94,7 +105,7 @@ impl<'a> Execution<'a> {
         let unwound = self.unwind().await;
         let logged = self.commit(StepSource::End, self.waits_at()).await;
         let outcome = ran.and_then(|ended| unwound.and(logged).map(|()| ended));
-        RunReport { outcome, values: self.agent.view(self.state) }
+        RunReport { outcome, values: self.agent.snapshot(self.state) }
     }
 
     async fn drive(&mut self, input: RunInput) -> Result<(), Stop> {
@@ -121,6 +132,13 @@ impl<'a> Execution<'a> {
             if from.is_some() {
                 self.forget_pause()?;
             }
+            let goto = match goto {
+                // As in LangGraph: results that a hook wrote are news to the model.
+                None if node == Node::AfterModel && Pending::all_answered(self.state.messages()) => {
+                    Some(Goto::Model)
+                }
+                goto => goto,
+            };
             let next = match (&resumed, goto) {
                 // All have entered; on from where the question was asked.
                 (Some(pause), None) => pause.node,
@@ -202,10 +220,12 @@ impl<'a> Execution<'a> {
             Hook::AfterModel => middleware.after_model(cx, state),
             Hook::AfterAgent => middleware.after_agent(cx, state),
         };
-        let done = tokio::time::timeout(limit, guarded(cx, work)).await;
-        done.unwrap_or(Err(HookError::TimedOut(limit))).map_err(|source| match (source, hook.node()) {
+        guarded(cx, Some(limit), work).await.map_err(|source| match (source, hook.node()) {
             (HookError::Interrupt(question), Some(node)) => {
                 Stop::Paused(self.pause_at(node, Some(middleware.name()), vec![*question]))
+            }
+            (HookError::Interrupts(questions), Some(node)) => {
+                Stop::Paused(self.pause_at(node, Some(middleware.name()), questions))
             }
             (source, _) => RunError::hook(format!("`{}` in {hook:?}", middleware.name()), source).into(),
         })
@@ -228,10 +248,13 @@ impl<'a> Execution<'a> {
             state: self.state.clone(),
         };
         let next: ModelNext<'_> = Next { rest: &self.agent.chain, cx: self.cx, core: &core };
-        let ModelResponse { message, update } = match guarded(self.cx, next.run(request)).await {
+        let ModelResponse { message, update } = match guarded(self.cx, None, next.run(request)).await {
             Ok(response) => response,
             Err(HookError::Interrupt(question)) => {
                 return Err(Stop::Paused(self.pause_at(Node::Model, None, vec![*question])));
+            }
+            Err(HookError::Interrupts(questions)) => {
+                return Err(Stop::Paused(self.pause_at(Node::Model, None, questions)));
             }
             Err(source) => return Err(self.keep_partial(source).await.into()),
         };
@@ -281,6 +304,7 @@ impl<'a> Execution<'a> {
                     goto = later(goto, outcome.command.goto);
                 }
                 Err(HookError::Interrupt(question)) => questions.push(*question),
+                Err(HookError::Interrupts(several)) => questions.extend(several),
                 // The call still gets an answer, so that the thread can go on after the failed run.
                 Err(source) => {
                     messages.push(call.failed(&source));
@@ -341,7 +365,7 @@ impl<'a> Execution<'a> {
         }
         self.unlogged.clear();
         self.head = Some(id.clone());
-        let values = self.agent.view(self.state.clone());
+        let values = self.agent.snapshot(self.state.clone());
         let next = next.map(Arc::from);
         self.cx.emit(AgentEvent::Values(Reached { checkpoint: id, parent, source, next, values })).await;
         Ok(())
@@ -375,6 +399,13 @@ impl Execution<'_> {
             self.head = Some(id);
         }
     }
+}
+
+/// Ends what runs when the time is over, whoever is deaf to it; the loop then ends by itself.
+async fn watch_time(cx: &RunContext) -> Infallible {
+    let limit = cx.budget.out_of_time().await;
+    cx.expire(limit);
+    std::future::pending().await
 }
 
 /// Of two jumps asked for by tools of one batch, the one that ends the run wins; otherwise the first.

@@ -54,6 +54,12 @@ impl<M: Middleware> From<M> for Toggle {
     }
 }
 
+impl From<Arc<dyn Middleware>> for Toggle {
+    fn from(middleware: Arc<dyn Middleware>) -> Self {
+        Self::Custom(middleware)
+    }
+}
+
 impl fmt::Debug for Toggle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

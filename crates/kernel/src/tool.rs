@@ -78,6 +78,9 @@ pub enum ToolError {
     Arguments(String),
     #[error("{0}")]
     Failed(String),
+    /// The same call may succeed a little later: a network, a busy service.
+    #[error("{0}; it may be different in a moment")]
+    Transient(String),
     /// Not an error: a question is open, see [`ToolContext::interrupt`].
     #[error("waits for an answer")]
     Interrupt(Box<Interrupt>),

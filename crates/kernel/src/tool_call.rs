@@ -15,6 +15,9 @@ use crate::{
     ToolCore, ToolError, ToolNext, ToolOutcome, ToolRequest,
 };
 
+/// Where a result says that its call may succeed a little later.
+pub const TRANSIENT: &str = "transient";
+
 /// A call of the last AI message that has no result yet.
 #[derive(Debug)]
 pub(crate) enum Pending {
@@ -50,6 +53,11 @@ impl Pending {
         let open = |id: &Option<ToolCallId>| id.as_ref().is_some_and(|id| !answered.contains(&id));
         ai.tool_calls.iter().any(|call| open(&call.id))
             || ai.invalid_tool_calls.iter().any(|call| open(&call.id))
+    }
+
+    /// Whether hooks have answered all the calls there were, so that nobody has heard the results yet.
+    pub(crate) fn all_answered(messages: &MessageList) -> bool {
+        last_answer(messages).is_some_and(|(_, answered)| !answered.is_empty()) && !Self::exist(messages)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -119,7 +127,7 @@ impl ToolCallRunner<'_> {
         cx.emit(AgentEvent::ToolStarted(Arc::clone(&call))).await;
         let next: ToolNext<'_> = Next { rest: &self.agent.chain, cx, core: self };
         let request = ToolRequest { call: self.by_its_own_name(&call), state: state.clone() };
-        let mut outcome = guarded(cx, next.run(request)).await;
+        let mut outcome = guarded(cx, None, next.run(request)).await;
         if let Ok(ToolOutcome { message, .. }) = &mut outcome
             && message.name.is_some()
         {
@@ -133,7 +141,7 @@ impl ToolCallRunner<'_> {
         let message = match &outcome {
             Ok(outcome) => outcome.message.clone(),
             // Not finished: it runs again when its question is answered.
-            Err(HookError::Interrupt(_)) => return outcome,
+            Err(HookError::Interrupt(_) | HookError::Interrupts(_)) => return outcome,
             Err(error) => pending.failed(error),
         };
         cx.emit(AgentEvent::ToolFinished(Arc::new(message))).await;
@@ -161,6 +169,11 @@ impl ToolCore for ToolCallRunner<'_> {
             }
             Ok(Err(ToolError::Interrupt(question))) => return Err(HookError::Interrupt(question)),
             Ok(Err(ToolError::Fatal(source))) => return Err(HookError::Other(source)),
+            Ok(Err(error @ ToolError::Transient(_))) => {
+                let mut outcome = error_outcome(&id, &call.name, format!("Error: {error}"));
+                outcome.message.additional_kwargs.insert(TRANSIENT.to_owned(), true.into());
+                return Ok(outcome);
+            }
             Ok(Err(error)) => format!("Error: {error}"),
             Err(panic) => {
                 let text = panic_text(panic.as_ref());

@@ -116,3 +116,29 @@ async fn what_was_said_before_the_cancellation_is_kept_and_marked() {
     assert_eq!(last.text(), "half an ans");
     assert_eq!(last.response_metadata["incomplete"], true);
 }
+
+struct Stuck;
+
+#[async_trait]
+impl Middleware for Stuck {
+    async fn wrap_model_call(
+        &self,
+        _: &RunContext,
+        _: ModelRequest,
+        _: ModelNext<'_>,
+    ) -> Result<ModelResponse, HookError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_when_its_time_is_over_and_says_so() {
+    let agent = Agent::builder(script([])).middleware(vec![Arc::new(Stuck)]).build().unwrap();
+    let limits = Limits { seconds: Some(90.0), ..Limits::default() };
+    let token = CancellationToken::new();
+    let cx = cx().with_cancel(token.clone()).with_budget(Budget::new(&limits));
+    let error = agent.run(ask("go"), &cx).await.outcome.unwrap_err();
+    assert!(matches!(error, RunError::OutOfTime { .. }), "{error:?}");
+    assert!(error.to_string().contains("the time limit of 90s is over"), "{error}");
+    assert!(!token.is_cancelled(), "whoever else hangs on it goes on");
+}

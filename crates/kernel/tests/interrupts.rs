@@ -250,3 +250,62 @@ async fn a_hook_that_never_returns_fails_the_run_and_all_are_left() {
     assert!(error.to_string().contains("`Stuck` in BeforeModel"), "{error}");
     assert_eq!(diary.lock().unwrap().last().unwrap(), "outer.after_agent");
 }
+
+/// Asks about every call of an answer at once, then answers them itself.
+struct AnswersForTools;
+
+#[async_trait]
+impl Middleware for AnswersForTools {
+    async fn after_model(&self, cx: &RunContext, state: &State) -> HookResult {
+        let Some(last) = state.messages().last() else { return Ok(Command::none()) };
+        let questions: Vec<_> = last
+            .tool_calls()
+            .iter()
+            .map(|call| Interrupt::new(call.id.as_ref().unwrap().as_str(), json!(cx.tool_name(&call.name))))
+            .collect();
+        let answers = cx.interrupt_all(questions)?;
+        let results: Vec<_> = last
+            .tool_calls()
+            .iter()
+            .zip(answers)
+            .map(|(call, answer)| {
+                let id = call.id.as_ref().unwrap();
+                hart_types::Message::tool(id, &call.name, hart_types::ToolStatus::Success, answer.to_string())
+            })
+            .collect();
+        Ok(Update::none().messages(MessageWrites::append(results)).into())
+    }
+}
+
+#[tokio::test]
+async fn several_questions_of_one_hook_are_answered_one_by_one() {
+    let world = World::new("never");
+    let agent = |model: Arc<dyn ChatModel>| {
+        let outer = Asker { name: "outer", asks_in: None, diary: Arc::clone(&world.diary) };
+        Agent::builder(model)
+            .middleware(vec![Arc::new(outer), Arc::new(AnswersForTools)])
+            .tools([Arc::new(Typed::new(Echo)) as Arc<dyn Tool>])
+            .checkpointer(world.log.clone())
+            .build()
+            .unwrap()
+    };
+    let two = calls(&[("c1", "echo", json!({"text": "a"})), ("c2", "echo", json!({"text": "b"}))]);
+    let report = agent(script([two])).run(ask("go"), &cx()).await;
+    let asked = report.values.interrupts().to_vec();
+    assert_eq!(asked.len(), 2);
+
+    let second = Resume::from_json(json!({ (asked[1].id.as_str()): "two" }));
+    let report = agent(script([])).run(second, &cx()).await;
+    assert_eq!(report.outcome.unwrap(), Ended::Paused);
+    assert_eq!(report.values.interrupts(), &asked[..1], "the other one is still open");
+
+    world.diary();
+    let model = script([say("done")]);
+    let report = agent(model.clone()).run(Resume::from_json(json!("one")), &cx()).await;
+    assert_eq!(report.answer().as_deref(), Some("done"), "the model hears what the hook answered");
+    assert_eq!(model.calls(), 1);
+    let texts = transcript_texts(report.state());
+    assert_eq!(texts[2..], ["\"one\"", "\"two\"", "done"]);
+    let after: Vec<_> = world.diary().into_iter().filter(|line| line.contains("after_model")).collect();
+    assert_eq!(after.len(), 2, "the hooks further out had their turn each time: {after:?}");
+}

@@ -12,7 +12,7 @@ fn config(entry: Value) -> ModelConfig {
 }
 
 fn profile(config: &ModelConfig, facts: Value) -> Profile {
-    let profile = json!({"base_url": config.base_url, "model": config.model, "provider": config.provider,
+    let profile = json!({"base_url": config.base_url.as_str(), "model": config.model, "provider": config.provider,
         "probed_at": "2026-11-02T10:00:00Z", "checks": [], "facts": facts});
     serde_json::from_value(profile).unwrap()
 }

@@ -3,24 +3,26 @@
 //! Invariant: an API key is a `SecretString` from the moment an entry is resolved; `Debug` never shows one.
 
 mod declared;
+mod entry;
 mod keys;
+mod place;
 mod presets;
 mod switch;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use declared::Declared;
+pub use entry::{MaxTokensKey, ModelEntry, Pricing};
 pub use keys::{ENTRY_KEYS, KeyDoc};
 pub use presets::{Dialect, PRESETS, Preset};
 pub use switch::Switch;
 
-use crate::catalogue::{Capabilities, Facts};
+use crate::address::Address;
+use crate::catalogue::Capabilities;
 use crate::http::Proxy;
 use crate::probe::Profile;
 pub use crate::structured::StructuredOutput;
@@ -30,93 +32,6 @@ pub const DEFAULT_STREAM_CHUNK_TIMEOUT: Duration = Duration::from_secs(240);
 pub const DEFAULT_MAX_RETRIES: u32 = 2;
 /// Longer than any answer that somebody waits for.
 pub const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
-
-/// One element of `models:` as the user wrote it. [`ENTRY_KEYS`] documents every key.
-#[derive(Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ModelEntry {
-    pub name: String,
-    #[serde(rename = "use")]
-    pub provider: String,
-    pub model: String,
-    pub display_name: Option<String>,
-    pub description: Option<String>,
-    #[serde(alias = "openai_api_key", alias = "anthropic_api_key", alias = "google_api_key")]
-    pub api_key: Option<String>,
-    #[serde(alias = "api_base", alias = "openai_api_base", alias = "anthropic_api_url")]
-    pub base_url: Option<String>,
-    #[serde(alias = "max_output_tokens", alias = "num_predict")]
-    pub max_tokens: Option<u32>,
-    pub max_completion_tokens: Option<u32>,
-    pub temperature: Option<f64>,
-    #[serde(alias = "request_timeout", alias = "default_request_timeout")]
-    pub timeout: Option<f64>,
-    pub max_retries: Option<u32>,
-    pub stream_chunk_timeout: Option<f64>,
-    pub supports_thinking: Option<bool>,
-    pub supports_reasoning_effort: Option<bool>,
-    pub supports_vision: Option<bool>,
-    pub when_thinking_enabled: Option<Map<String, Value>>,
-    pub when_thinking_disabled: Option<Map<String, Value>>,
-    pub thinking: Option<Map<String, Value>>,
-    #[serde(alias = "num_ctx")]
-    pub context_window: Option<u32>,
-    pub extra_body: Option<Map<String, Value>>,
-    pub model_kwargs: Option<Map<String, Value>>,
-    pub default_headers: Option<Map<String, Value>>,
-    pub pricing: Option<Pricing>,
-    pub send_reasoning: Option<bool>,
-    pub max_tokens_key: Option<MaxTokensKey>,
-    pub capabilities: Option<Facts>,
-    pub use_responses_api: Option<bool>,
-    pub connect_timeout: Option<f64>,
-    pub total_timeout: Option<f64>,
-    pub proxy: Option<String>,
-    pub ca_file: Option<PathBuf>,
-    pub fallbacks: Option<Vec<String>>,
-    pub max_concurrent_calls: Option<u32>,
-    pub requests_per_minute: Option<u32>,
-    pub tokens_per_minute: Option<u32>,
-    pub text_tool_calls: Option<Switch>,
-    pub think_tags: Option<Switch>,
-    #[serde(alias = "enable_prompt_caching")]
-    pub prompt_caching: Option<bool>,
-    pub structured_output: Option<StructuredOutput>,
-    /// Everything else: sampling parameters go into the request, the rest is reported as ignored.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
-/// Money per million tokens.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Pricing {
-    pub currency: Option<String>,
-    pub input_per_million: Option<f64>,
-    pub output_per_million: Option<f64>,
-    pub input_cache_hit_per_million: Option<f64>,
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
-impl Pricing {
-    /// Nothing can be reckoned from half a price.
-    fn price(&self) -> Option<hart_kernel::Price> {
-        Some(hart_kernel::Price {
-            input: self.input_per_million?,
-            output: self.output_per_million?,
-            cached_input: self.input_cache_hit_per_million,
-        })
-    }
-}
-
-/// How the OpenAI dialect spells the limit of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaxTokensKey {
-    MaxTokens,
-    MaxCompletionTokens,
-}
 
 /// Where the API key was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,8 +54,7 @@ pub struct ModelConfig {
     pub model: String,
     pub display_name: Option<String>,
     pub description: Option<String>,
-    /// Without a slash at the end.
-    pub base_url: String,
+    pub base_url: Address,
     pub api_key: Option<SecretString>,
     /// They may carry credentials.
     pub headers: Vec<(String, SecretString)>,
@@ -230,8 +144,8 @@ impl ModelConfig {
         let Some(preset) = Preset::find(&entry.provider) else {
             return Err(ModelConfigError::UnknownProvider { name, given: entry.provider });
         };
-        let (base_url, spoken) = base_url(entry.base_url.as_deref(), preset, &name)?;
-        let dialect = dialect(entry.use_responses_api, preset, spoken, &base_url, &name)?;
+        let (base_url, spoken) = place::base_url(entry.base_url.as_deref(), preset, &name)?;
+        let dialect = place::dialect(entry.use_responses_api, preset, spoken, &base_url, &name)?;
         let (api_key, key_source) = api_key(&entry, preset, &name, lookup)?;
         let declared = Declared::of(&entry);
         let seconds = |key: &'static str, value: Option<f64>| duration(&name, key, value);
@@ -351,54 +265,6 @@ impl ModelConfig {
     }
 }
 
-fn base_url(given: Option<&str>, preset: &Preset, name: &str) -> Result<(String, Dialect), ModelConfigError> {
-    let invalid = |message| ModelConfigError::Invalid { name: name.to_owned(), message };
-    let url = given.map(str::trim).filter(|url| !url.is_empty()).or(preset.base_url);
-    let Some(url) = url else {
-        return Err(invalid(format!(
-            "`use: {}` needs `base_url`, such as http://localhost:8000/v1",
-            preset.name
-        )));
-    };
-    let parsed = reqwest::Url::parse(url).map_err(|error| invalid(format!("`base_url: {url}`: {error}")))?;
-    if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(invalid(format!("`base_url: {url}` must start with http:// or https://")));
-    }
-    // People paste what their provider's page shows, which may be the whole endpoint.
-    let url = url.trim_end_matches('/');
-    let dialect = preset.dialect_at(url);
-    let endings: &[&str] = match dialect {
-        Dialect::OpenAi | Dialect::Responses => &["/chat/completions", "/responses"],
-        Dialect::Anthropic => &["/v1/messages", "/v1"],
-        Dialect::Gemini => &["/v1beta/models", "/v1beta", "/v1"],
-        Dialect::Ollama => &["/api/chat", "/api"],
-    };
-    let url = endings.iter().find_map(|ending| url.strip_suffix(ending)).unwrap_or(url);
-    Ok((url.trim_end_matches('/').to_owned(), dialect))
-}
-
-/// OpenAI's newer models refuse tools together with reasoning in chat completions. Its imitators may know nothing else.
-fn dialect(
-    responses: Option<bool>,
-    preset: &Preset,
-    spoken: Dialect,
-    base_url: &str,
-    name: &str,
-) -> Result<Dialect, ModelConfigError> {
-    match (spoken, responses) {
-        (Dialect::OpenAi, Some(true)) => Ok(Dialect::Responses),
-        (Dialect::Responses, Some(false)) => Ok(Dialect::OpenAi),
-        (Dialect::OpenAi, None) if preset.name == "openai" && preset.base_url == Some(base_url) => {
-            Ok(Dialect::Responses)
-        }
-        (Dialect::OpenAi | Dialect::Responses, _) | (_, None | Some(false)) => Ok(spoken),
-        (_, Some(true)) => {
-            let message = format!("`use_responses_api` has no meaning for `use: {}`; remove it", preset.name);
-            Err(ModelConfigError::Invalid { name: name.to_owned(), message })
-        }
-    }
-}
-
 fn api_key(
     entry: &ModelEntry,
     preset: &Preset,
@@ -454,18 +320,6 @@ fn headers(name: &str, given: Map<String, Value>) -> Result<Vec<(String, SecretS
         headers.push((key, text.into()));
     }
     Ok(headers)
-}
-
-impl fmt::Debug for ModelEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelEntry")
-            .field("name", &self.name)
-            .field("use", &self.provider)
-            .field("model", &self.model)
-            .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
-            .field("base_url", &self.base_url)
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

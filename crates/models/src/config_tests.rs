@@ -152,8 +152,13 @@ fn the_catalogue_lists_every_key_that_is_read() {
         assert!(doc.doc.ends_with('.'), "{}", doc.name);
     }
     // … and each field of an entry is documented.
-    let fields =
-        include_str!("config.rs").split("pub struct ModelEntry {").nth(1).unwrap().split('}').next().unwrap();
+    let fields = include_str!("config/entry.rs")
+        .split("pub struct ModelEntry {")
+        .nth(1)
+        .unwrap()
+        .split('}')
+        .next()
+        .unwrap();
     for line in fields.lines().map(str::trim).filter(|line| line.starts_with("pub ")) {
         let field = line.strip_prefix("pub ").unwrap().split(':').next().unwrap();
         let key = match field {
@@ -173,7 +178,7 @@ fn an_address_for_openai_clients_is_spoken_to_as_one() {
     let at = |provider: &str, url: Option<&str>| {
         let config =
             resolve(json!({"use": provider, "model": "m", "base_url": url, "api_key": "key"})).unwrap();
-        (config.dialect, config.base_url)
+        (config.dialect, config.base_url.as_str().to_owned())
     };
     let google = "https://generativelanguage.googleapis.com";
     for class in ["gemini", "langchain_google_genai:ChatGoogleGenerativeAI"] {
@@ -197,6 +202,22 @@ fn ollama_has_a_window_that_an_agent_fits_into() {
     assert_eq!(window(json!({"use": "ollama", "model": "m"})), Some(32_768));
     assert_eq!(window(json!({"use": "ollama", "model": "m", "num_ctx": 4096})), Some(4096));
     assert_eq!(window(json!({"use": "ollama", "model": "m", "base_url": "http://box:1/v1"})), None);
+}
+
+#[test]
+fn what_a_model_could_hold_is_not_asked_of_a_machine_unless_its_owner_says_so() {
+    let window = |known: u32, more: Value| {
+        let mut entry = json!({"use": "ollama", "model": "m"});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let config = resolve(entry).unwrap();
+        let profile = json!({"base_url": config.base_url.as_str(), "model": "m", "provider": "ollama",
+            "probed_at": "2026-11-02T10:00:00Z", "checks": [], "facts": {"context_window": known}});
+        config.with_profile(&serde_json::from_value(profile).unwrap()).context_window
+    };
+    assert_eq!(window(262_144, json!({})), Some(32_768));
+    assert_eq!(window(8192, json!({})), Some(8192));
+    assert_eq!(window(262_144, json!({"context_window": 131_072})), Some(131_072));
+    assert_eq!(window(262_144, json!({"capabilities": {"context_window": 65_536}})), Some(65_536));
 }
 
 #[test]

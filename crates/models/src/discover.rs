@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::{Dialect, ModelConfig, ModelEntry, Preset};
+use crate::config::{Dialect, ModelConfig, ModelConfigError, ModelEntry, Preset};
 use crate::ollama::DEFAULT_CONTEXT;
 
 /// How long [`probe_local`] looks, in all.
@@ -57,24 +57,43 @@ const fn known(provider: &'static str, key: &'static str, model: &'static str) -
     Known { provider, key, model, base_env: None, model_env: None }
 }
 
+/// A variable of the environment that cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable {variable} is wrong: {}", told(.why))]
+pub struct EnvError {
+    pub variable: &'static str,
+    pub why: ModelConfigError,
+}
+
+/// Without the name of a model that nobody wrote.
+fn told(why: &ModelConfigError) -> String {
+    match why {
+        ModelConfigError::Invalid { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// The models that keys in the environment give, best first. `lookup` reads the environment.
-pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<ModelConfig> {
+pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<Result<ModelConfig, EnvError>> {
     let set =
         |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let found = KNOWN.iter().filter_map(|known| {
         // The first of a provider's variables has the preference; Google's clients read two.
         let keys = Preset::find(known.provider).map_or(&[][..], |preset| preset.key_env);
-        std::iter::once(&known.key).chain(keys).find_map(|key| set(key))?;
+        let key = std::iter::once(&known.key).chain(keys).find(|key| set(key).is_some())?;
         let model = known.model_env.and_then(set).unwrap_or_else(|| known.model.to_owned());
-        let entry = ModelEntry {
+        let entry = |base_url: Option<String>| ModelEntry {
             name: model.clone(),
             provider: known.provider.to_owned(),
-            model,
-            base_url: known.base_env.and_then(set),
+            model: model.clone(),
+            base_url,
             ..ModelEntry::default()
         };
-        let resolved = ModelConfig::resolve(entry, lookup);
-        resolved.inspect_err(|error| tracing::warn!(%error, "a model of the environment cannot be used")).ok()
+        let resolved = ModelConfig::resolve(entry(known.base_env.and_then(set)), lookup);
+        Some(resolved.map_err(|why| {
+            let without = ModelConfig::resolve(entry(None), lookup);
+            EnvError { variable: known.base_env.filter(|_| without.is_ok()).unwrap_or(key), why }
+        }))
     });
     found.collect()
 }

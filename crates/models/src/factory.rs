@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hart_kernel::ChatModel;
+use hart_kernel::{ChatModel, ChatRequest};
 
 use crate::anthropic::Anthropic;
+use crate::client::Asking;
 use crate::config::{Dialect, ModelConfig};
 use crate::fitted::{self, Fitted};
 use crate::gemini::Gemini;
@@ -22,14 +23,14 @@ use crate::text_calls::{CallsInText, TextCalls, TextOptions};
 /// see [`Context::model`] for one that does not give up.
 pub fn build(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
     let (taken, left_out) = fitted::without_refused(config);
-    let model = dialect(&taken, http);
+    let model: Arc<dyn ChatModel> = dialect(&taken, http);
     let off = TextOptions { calls: CallsInText::Off, think: false, opened: false };
     let model = if config.text == off { model } else { Arc::new(TextCalls::new(model, config.text)) };
     Arc::new(Fitted::new(model, config, left_out))
 }
 
 /// The same model as it is, asked for whatever it is asked for: how a probe finds out what it takes.
-pub(crate) fn dialect(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
+pub(crate) fn dialect(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn Asking> {
     match config.dialect {
         Dialect::OpenAi => Arc::new(OpenAi::new(config, http)),
         Dialect::Anthropic => Arc::new(Anthropic::new(config, http)),
@@ -37,6 +38,16 @@ pub(crate) fn dialect(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn C
         Dialect::Gemini => Arc::new(Gemini::new(config, http)),
         Dialect::Ollama => Arc::new(Ollama::new(config, http)),
     }
+}
+
+/// Writes the bodies of a model's requests, for benchmarks. It keeps what the model would keep from one request to the
+/// next.
+pub fn request_writer(
+    config: &ModelConfig,
+    http: &reqwest::Client,
+) -> impl Fn(&ChatRequest) -> Vec<u8> + use<> {
+    let client = dialect(config, http);
+    move |request| client.body(request)
 }
 
 /// What all models of a process have in common: the way out, and the limits.

@@ -4,6 +4,7 @@
 //! known not to be taken.
 
 mod content;
+mod turns;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use hart_kernel::{
     ChatModel, ChatRequest, ChatStream, Effort, MessageList, ModelError, ModelProfile, ModelSettings,
     Reasoning, ToolChoice,
 };
-use hart_types::{Body, Message};
+use hart_types::Message;
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Capabilities, Choice, ThinkingMode};
@@ -21,6 +22,7 @@ use crate::config::{Dialect, ModelConfig};
 use crate::encoded::{Encodings, Size};
 use crate::structured::{self, After, StructuredOutput};
 use content::Unseen;
+use turns::Turns;
 
 /// A model behind what is known of it.
 pub(crate) struct Fitted {
@@ -38,6 +40,9 @@ pub(crate) struct Fitted {
     told: AtomicU32,
     /// Messages whose images were replaced, so that a growing conversation keeps its identity.
     replaced: Mutex<Encodings<Message, Replaced>>,
+    /// Whether the sides must take turns.
+    in_turns: bool,
+    turns: Mutex<Turns>,
 }
 
 /// The message as this model gets it; `None` when it is sent as it is.
@@ -140,6 +145,8 @@ impl Fitted {
             temperature: config.temperature.filter(|_| refused).map(|degree| degree as f32),
             told: AtomicU32::new(0),
             replaced: Mutex::default(),
+            in_turns: in_turns(config),
+            turns: Mutex::default(),
         }
     }
 
@@ -161,8 +168,8 @@ impl Fitted {
         }
         let after = self.fit_output(&mut request);
         self.fit_content(&mut request.messages);
-        if self.capabilities.single_system_message.yes() {
-            merge_systems(&mut request);
+        if self.in_turns {
+            self.turns.lock().unwrap_or_else(PoisonError::into_inner).take(&mut request);
         }
         (request, after)
     }
@@ -258,15 +265,11 @@ impl Fitted {
     }
 }
 
-/// All instructions become one, in their order: the model refuses a second system message wherever it stands.
-fn merge_systems(request: &mut ChatRequest) {
-    let is_system = |message: &&Arc<Message>| matches!(message.body, Body::System);
-    let said = request.messages.iter().filter(is_system).map(|message| message.text());
-    let texts: Vec<String> = request.system.iter().map(|text| text.to_string()).chain(said).collect();
-    if texts.len() > usize::from(request.system.is_some()) {
-        request.system = Some(texts.join("\n\n").into());
-        request.messages = request.messages.iter().filter(|message| !is_system(message)).cloned().collect();
-    }
+/// Also where nothing is known of a model behind chat completions or Ollama: no server refuses turns, and the templates of
+/// many models refuse anything else. The other APIs have one way to say it.
+fn in_turns(config: &ModelConfig) -> bool {
+    let single = &config.capabilities.single_system_message;
+    single.yes() || (!single.no() && matches!(config.dialect, Dialect::OpenAi | Dialect::Ollama))
 }
 
 #[async_trait]

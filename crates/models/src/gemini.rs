@@ -8,16 +8,17 @@ mod request;
 mod schema;
 mod stream;
 mod thinking;
+mod wire;
 
-use std::sync::{Mutex, PoisonError};
+use hart_kernel::ChatRequest;
 
-use async_trait::async_trait;
-use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile};
-use tokio_util::sync::CancellationToken;
-
+use crate::body::Encoder;
+use crate::client::{Client, Protocol};
 use crate::config::ModelConfig;
+use crate::grouped::Part;
 use crate::http::Endpoint;
-use request::{Encoder, Settings};
+use parts::Role;
+use request::{Settings, body};
 use stream::GeminiDecoder;
 
 /// The header of the key.
@@ -30,50 +31,18 @@ const SIGNATURE: &str = "thoughtSignature";
 const PART: &str = "gemini_part";
 
 /// A model behind `:streamGenerateContent`.
-#[derive(Debug)]
-pub struct Gemini {
-    profile: ModelProfile,
-    endpoint: Endpoint,
-    http: reqwest::Client,
-    settings: Settings,
-    encoder: Mutex<Encoder>,
-}
+pub(crate) type Gemini = Client<Settings>;
 
-impl Gemini {
-    pub fn new(config: &ModelConfig, http: &reqwest::Client) -> Self {
-        Self {
-            profile: config.profile(),
-            endpoint: Endpoint::new(config, &path(&config.model), KEY),
-            http: http.clone(),
-            settings: Settings::new(config),
-            encoder: Mutex::default(),
-        }
+impl Protocol for Settings {
+    type Encoded = Part<Role>;
+    type Decoder = GeminiDecoder;
+
+    fn endpoint(config: &ModelConfig) -> Endpoint {
+        Endpoint::new(config, &path(&config.model), KEY)
     }
 
-    /// The body of the request, for benchmarks and tests.
-    #[doc(hidden)]
-    pub fn body(&self, request: &ChatRequest) -> Vec<u8> {
-        // Another caller's panic cannot leave half an entry behind.
-        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
-        request::body(&self.settings, &mut encoder, request)
-    }
-}
-
-#[async_trait]
-impl ChatModel for Gemini {
-    fn profile(&self) -> &ModelProfile {
-        &self.profile
-    }
-
-    async fn stream(
-        &self,
-        request: ChatRequest,
-        cancel: &CancellationToken,
-    ) -> Result<ChatStream, ModelError> {
-        let body = self.body(&request);
-        drop(request);
-        let decoder = GeminiDecoder::new(self.endpoint.provider);
-        self.endpoint.post(&self.http, body, cancel, decoder).await
+    fn body(&self, encoder: &mut Encoder<Part<Role>>, request: &ChatRequest) -> Vec<u8> {
+        body(self, encoder, request)
     }
 }
 

@@ -6,6 +6,7 @@ mod answer;
 mod failure;
 mod frames;
 mod network;
+mod page;
 
 use std::fmt;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderNa
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
+use crate::address::shown;
 use crate::config::ModelConfig;
 use answer::Answer;
 pub(crate) use answer::{Decoder, Fault, Progress};
@@ -25,6 +27,9 @@ pub use network::{HttpError, HttpSettings, Proxy, client, client_with};
 
 /// Enough for any provider's error; an HTML page from a proxy is cut.
 const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// The usual header of a key, and what stands before the key in it.
+pub(crate) const BEARER: (&str, &str) = ("authorization", "Bearer ");
 
 /// Where one model answers, and how long it may be silent.
 #[derive(Clone)]
@@ -50,7 +55,7 @@ impl Endpoint {
         Self {
             model: config.name.clone(),
             provider: config.provider,
-            url: format!("{}{path}", config.base_url),
+            url: config.base_url.at(path),
             headers,
             secrets: config
                 .api_key
@@ -90,7 +95,12 @@ impl Endpoint {
         if !response.status().is_success() {
             return Err(self.refused(response, cancel).await);
         }
-        if is_json(response.headers()) {
+        if is_of_kind(response.headers(), "text/html") {
+            let request_id = failure::request_id(response.headers());
+            let body = self.body(response, cancel).await?;
+            return Err(self.protocol(page::told(&body)).request_id(request_id));
+        }
+        if is_of_kind(response.headers(), "application/json") {
             // Asked for a stream and got one object: an error told with status 200, or a server that cannot stream.
             let request_id = failure::request_id(response.headers());
             let body = self.body(response, cancel).await?;
@@ -211,19 +221,7 @@ pub(crate) fn authorized(config: &ModelConfig, (name, before): (&'static str, &s
     headers
 }
 
-/// An address without the password that it may hold.
-pub(crate) fn shown(url: &str) -> String {
-    let Ok(mut parsed) = reqwest::Url::parse(url) else { return url.to_owned() };
-    if parsed.password().is_none() && parsed.username().is_empty() {
-        return url.to_owned();
-    }
-    // Only addresses without a host cannot be changed; those hold no password either.
-    let _ = parsed.set_password(None);
-    let _ = parsed.set_username("");
-    parsed.into()
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
+fn is_of_kind(headers: &HeaderMap, kind: &str) -> bool {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.trim_start().to_ascii_lowercase().starts_with("application/json")
+    value.trim_start().to_ascii_lowercase().starts_with(kind)
 }

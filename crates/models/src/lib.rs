@@ -3,8 +3,12 @@
 //! Invariant: a provider's JSON is named here and nowhere else; a dialect asks once and [`Resilient`] alone asks again;
 //! nothing reads the environment or a file that it was not given.
 
+pub mod address;
 mod anthropic;
+mod body;
+mod calls;
 pub mod catalogue;
+mod client;
 pub mod config;
 mod continued;
 pub mod discover;
@@ -13,6 +17,7 @@ mod factory;
 mod files;
 mod fitted;
 mod gemini;
+mod grouped;
 pub mod http;
 mod lines;
 mod merge;
@@ -35,23 +40,21 @@ pub mod tokens;
 mod tool_args;
 mod wire;
 
-pub use anthropic::Anthropic;
+pub use address::Address;
 pub use catalogue::{Capabilities, Catalogue, Facts, Known, Origin};
 pub use config::{
     Dialect, ENTRY_KEYS, KeyDoc, KeySource, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset,
     Pricing, Switch,
 };
+#[doc(hidden)]
+pub use factory::request_writer;
 pub use factory::{Context, build};
-pub use gemini::Gemini;
 pub use http::{HttpError, HttpSettings, Proxy};
-pub use ollama::Ollama;
-pub use openai::OpenAi;
 pub use probe::Profile;
 pub use reachability::Reachability;
 pub use repair::{Closing, RepairError, Repaired, repair, repair_with};
 pub use replay::{Cassette, CassetteError, Recorder, Replay};
 pub use resilient::{LimitSettings, Limits, Resilient, RetryPolicy, Route};
-pub use responses::Responses;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use sse::{SseDecoder, SseEvent};
 #[doc(hidden)]

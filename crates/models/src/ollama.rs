@@ -6,15 +6,14 @@
 mod request;
 mod stream;
 
-use std::sync::{Mutex, PoisonError};
+use bytes::Bytes;
+use hart_kernel::ChatRequest;
 
-use async_trait::async_trait;
-use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile};
-use tokio_util::sync::CancellationToken;
-
+use crate::body::Encoder;
+use crate::client::{Client, Protocol};
 use crate::config::ModelConfig;
-use crate::http::Endpoint;
-use request::{Encoder, Settings};
+use crate::http::{BEARER, Endpoint};
+use request::{Settings, body};
 use stream::OllamaDecoder;
 
 /// What fits into a conversation where nobody says otherwise. The server's own default, 4096, is less than the prompt
@@ -22,51 +21,18 @@ use stream::OllamaDecoder;
 pub(crate) const DEFAULT_CONTEXT: u32 = 32_768;
 
 /// A model behind `/api/chat`.
-#[derive(Debug)]
-pub struct Ollama {
-    profile: ModelProfile,
-    endpoint: Endpoint,
-    http: reqwest::Client,
-    settings: Settings,
-    encoder: Mutex<Encoder>,
-}
+pub(crate) type Ollama = Client<Settings>;
 
-impl Ollama {
-    pub fn new(config: &ModelConfig, http: &reqwest::Client) -> Self {
+impl Protocol for Settings {
+    type Encoded = Bytes;
+    type Decoder = OllamaDecoder;
+
+    fn endpoint(config: &ModelConfig) -> Endpoint {
         // A server of one's own needs no key; a proxy before it, or Ollama's cloud, takes it so.
-        let endpoint = Endpoint::new(config, "/api/chat", ("authorization", "Bearer "));
-        Self {
-            profile: config.profile(),
-            endpoint: endpoint.accepting("application/x-ndjson"),
-            http: http.clone(),
-            settings: Settings::new(config),
-            encoder: Mutex::default(),
-        }
+        Endpoint::new(config, "/api/chat", BEARER).accepting("application/x-ndjson")
     }
 
-    /// The body of the request, for benchmarks and tests.
-    #[doc(hidden)]
-    pub fn body(&self, request: &ChatRequest) -> Vec<u8> {
-        // Another caller's panic cannot leave half an entry behind.
-        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
-        request::body(&self.settings, &mut encoder, request)
-    }
-}
-
-#[async_trait]
-impl ChatModel for Ollama {
-    fn profile(&self) -> &ModelProfile {
-        &self.profile
-    }
-
-    async fn stream(
-        &self,
-        request: ChatRequest,
-        cancel: &CancellationToken,
-    ) -> Result<ChatStream, ModelError> {
-        let body = self.body(&request);
-        drop(request);
-        let decoder = OllamaDecoder::new(self.endpoint.provider);
-        self.endpoint.post(&self.http, body, cancel, decoder).await
+    fn body(&self, encoder: &mut Encoder<Bytes>, request: &ChatRequest) -> Vec<u8> {
+        body(self, encoder, request)
     }
 }

@@ -3,69 +3,38 @@
 //! Invariant: how a server departs from the definition is handled here; a finished message looks the same for all.
 
 mod calls;
+mod messages;
 mod request;
 mod stream;
 
-use std::sync::{Mutex, PoisonError};
+use hart_kernel::{ChatRequest, OutputFormat};
 
-use async_trait::async_trait;
-use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile};
-use tokio_util::sync::CancellationToken;
-
+use crate::body::Encoder;
+use crate::client::{Client, Protocol};
 use crate::config::ModelConfig;
-use crate::http::Endpoint;
-use crate::structured;
+use crate::http::{BEARER, Endpoint};
+use crate::structured::StructuredOutput;
+use messages::Encoded;
 pub(crate) use request::decimal;
-use request::{Encoder, Settings};
+use request::{Settings, body};
 use stream::ChatDecoder;
 
 /// A model behind `/chat/completions`.
-#[derive(Debug)]
-pub struct OpenAi {
-    profile: ModelProfile,
-    endpoint: Endpoint,
-    http: reqwest::Client,
-    settings: Settings,
-    encoder: Mutex<Encoder>,
-}
+pub(crate) type OpenAi = Client<Settings>;
 
-impl OpenAi {
-    pub fn new(config: &ModelConfig, http: &reqwest::Client) -> Self {
-        Self {
-            profile: config.profile(),
-            endpoint: Endpoint::new(config, "/chat/completions", ("authorization", "Bearer ")),
-            http: http.clone(),
-            settings: Settings::new(config),
-            encoder: Mutex::default(),
-        }
+impl Protocol for Settings {
+    type Encoded = Encoded;
+    type Decoder = ChatDecoder;
+
+    fn endpoint(config: &ModelConfig) -> Endpoint {
+        Endpoint::new(config, "/chat/completions", BEARER)
     }
 
-    /// The body of the request, for benchmarks and tests.
-    #[doc(hidden)]
-    pub fn body(&self, request: &ChatRequest) -> Vec<u8> {
-        // Another caller's panic cannot leave half an entry behind.
-        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
-        request::body(&self.settings, &mut encoder, request)
-    }
-}
-
-#[async_trait]
-impl ChatModel for OpenAi {
-    fn profile(&self) -> &ModelProfile {
-        &self.profile
+    fn structured(&self, _format: &OutputFormat) -> StructuredOutput {
+        self.structured
     }
 
-    async fn stream(
-        &self,
-        mut request: ChatRequest,
-        cancel: &CancellationToken,
-    ) -> Result<ChatStream, ModelError> {
-        let format = request.settings.output.clone();
-        let after = structured::prepare(self.settings.structured, &mut request);
-        let body = self.body(&request);
-        drop(request);
-        let decoder = ChatDecoder::new(self.endpoint.provider);
-        let answer = self.endpoint.post(&self.http, body, cancel, decoder).await?;
-        Ok(structured::finish(answer, after, &format))
+    fn body(&self, encoder: &mut Encoder<Encoded>, request: &ChatRequest) -> Vec<u8> {
+        body(self, encoder, request)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::address;
 use crate::anthropic;
 use crate::config::{Dialect, ModelConfig};
 use crate::discover::model_ids;
@@ -37,12 +38,12 @@ pub enum Reachability {
 /// Asks the model's server for its models.
 pub async fn check(config: &ModelConfig, http: &reqwest::Client) -> Reachability {
     let (path, auth) = match config.dialect {
-        Dialect::OpenAi | Dialect::Responses => ("/models", ("authorization", "Bearer ")),
-        Dialect::Anthropic => ("/v1/models", ("x-api-key", "")),
+        Dialect::OpenAi | Dialect::Responses => ("/models", http::BEARER),
+        Dialect::Anthropic => ("/v1/models", anthropic::KEY),
         Dialect::Gemini => ("/v1beta/models?pageSize=1000", crate::gemini::KEY),
-        Dialect::Ollama => ("/api/tags", ("authorization", "Bearer ")),
+        Dialect::Ollama => ("/api/tags", http::BEARER),
     };
-    let url = format!("{}{path}", config.base_url);
+    let url = config.base_url.at(path);
     let mut request = http.get(&url).headers(http::authorized(config, auth)).timeout(PATIENCE);
     if config.dialect == Dialect::Anthropic {
         let (name, value) = anthropic::VERSION;
@@ -54,7 +55,7 @@ pub async fn check(config: &ModelConfig, http: &reqwest::Client) -> Reachability
     };
     match answered.await {
         Err(error) => {
-            Reachability::Unreachable { url: http::shown(&url), reason: http::chain(&error.without_url()) }
+            Reachability::Unreachable { url: address::shown(&url), reason: http::chain(&error.without_url()) }
         }
         Ok((status @ (401 | 403), _)) => Reachability::Unauthorized { status },
         Ok((status @ 200..300, body)) => {

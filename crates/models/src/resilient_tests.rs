@@ -98,8 +98,16 @@ async fn ask_until(
     model: &Resilient,
     cancel: &CancellationToken,
 ) -> (Vec<String>, Result<Message, ModelError>) {
+    ask_for(model, request(), cancel).await
+}
+
+async fn ask_for(
+    model: &Resilient,
+    request: ChatRequest,
+    cancel: &CancellationToken,
+) -> (Vec<String>, Result<Message, ModelError>) {
     let mut told = Vec::new();
-    let mut stream = match model.stream(request(), cancel).await {
+    let mut stream = match model.stream(request, cancel).await {
         Ok(stream) => stream,
         Err(error) => return (told, Err(error)),
     };
@@ -363,6 +371,28 @@ async fn a_failed_request_costs_tokens_only_if_some_came() {
         let (told, answer) = ask(&metered).await;
         assert!(answer.is_ok());
         assert_eq!(told.iter().any(|told| told.contains("has used up its rate")), waits, "{model}: {told:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_request_takes_is_counted_as_the_model_counts() {
+    let limits = Limits::new(LimitSettings::default());
+    let image = json!({"type": "image", "mime_type": "image/png", "base64": "iVBORw0KGgo="});
+    for (name, content, waits) in [
+        // Many bytes that are few tokens, and few bytes that are many.
+        ("spaces", hart_types::Content::from(" ".repeat(1600)), false),
+        ("an image", hart_types::Content::Blocks(vec![hart_types::Block::object(image)]), true),
+    ] {
+        let fake = Fake::new("m", [vec![done("ok")], vec![done("ok")]]);
+        let more = json!({"model": name, "tokens_per_minute": 300, "max_tokens": 10});
+        let metered = resilient(&fake, more, &limits);
+        let mut request = request();
+        request.messages = [Arc::new(Message::human(content))].into_iter().collect();
+        let cancel = CancellationToken::new();
+        let (mut told, answer) = ask_for(&metered, request.clone(), &cancel).await;
+        assert!(answer.is_ok());
+        told.extend(ask_for(&metered, request, &cancel).await.0);
+        assert_eq!(told.iter().any(|told| told.contains("has used up its rate")), waits, "{name}: {told:?}");
     }
 }
 

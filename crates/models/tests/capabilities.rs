@@ -257,7 +257,7 @@ async fn a_note_stands_where_a_blind_model_would_get_an_image() {
 }
 
 #[tokio::test]
-async fn several_system_messages_become_one_wherever_they_stand() {
+async fn a_model_that_takes_one_system_message_hears_later_ones_from_the_user() {
     let server = ModelServer::start().await;
     let mut asked = request([
         Message::system("B"),
@@ -267,15 +267,17 @@ async fn several_system_messages_become_one_wherever_they_stand() {
         Message::human("three"),
     ]);
     asked.system = Some("A".into());
-    for (single, roles) in [
-        (true, vec!["system", "user", "assistant", "user"]),
-        (false, vec!["system", "user", "assistant", "system", "user"]),
+    for (single, roles, system, fourth) in [
+        (json!(true), vec!["system", "user", "assistant", "user"], "A\n\nB", "C\n\nthree"),
+        (json!(null), vec!["system", "user", "assistant", "user"], "A\n\nB", "C\n\nthree"),
+        (json!(false), vec!["system", "user", "assistant", "system", "user"], "A\n\nB\n\nC", "C"),
     ] {
         let more = json!({"capabilities": {"single_system_message": single}});
         let (sent, _) = asked_twice(&server, &*built(&config(&server, Dialect::OpenAi, more)), &asked).await;
         let sent_roles: Vec<_> = sent.messages().iter().map(|m| m["role"].as_str().unwrap()).collect();
         assert_eq!(sent_roles, roles);
-        assert_eq!(sent.system(), "A\n\nB\n\nC");
+        assert_eq!(sent.system(), system);
+        assert_eq!(sent.messages()[3]["content"], fourth);
     }
 }
 

@@ -63,8 +63,8 @@ async fn only_a_model_list_counts_and_embedders_are_passed_over() {
         found.iter().map(|found| (found.provider, found.model.as_str(), found.dialect)).collect();
     let want = [("lmstudio", "qwen3:8b", Dialect::OpenAi), ("ollama", "qwen3:8b", Dialect::Ollama)];
     assert_eq!(told, want);
-    assert_eq!(found[0].base_url, format!("http://127.0.0.1:{good}/v1"));
-    assert_eq!(found[1].base_url, format!("http://127.0.0.1:{native}"));
+    assert_eq!(found[0].base_url.as_str(), format!("http://127.0.0.1:{good}/v1"));
+    assert_eq!(found[1].base_url.as_str(), format!("http://127.0.0.1:{native}"));
     assert_eq!((found[1].context_window, found[1].supports_thinking), (Some(32_768), false));
 }
 
@@ -95,7 +95,7 @@ async fn a_check_tells_what_is_there() {
     let mut tasks = tokio::task::JoinSet::new();
     let mut at = async |response: Option<String>| {
         let mut config = config(&server, Dialect::OpenAi, json!({}));
-        config.base_url = format!("http://127.0.0.1:{}/v1", pretend(&mut tasks, response).await);
+        config.base_url = format!("http://127.0.0.1:{}/v1", pretend(&mut tasks, response).await).into();
         check(&config, &http()).await
     };
     assert_eq!(at(answer("401 Unauthorized", "{}")).await, Reachability::Unauthorized { status: 401 });
@@ -103,6 +103,6 @@ async fn a_check_tells_what_is_there() {
     assert_eq!(at(answer("404 Not Found", "{}")).await, Reachability::Odd { status: 404 });
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut config = config(&server, Dialect::OpenAi, json!({}));
-    config.base_url = format!("http://{nobody}/v1");
+    config.base_url = format!("http://{nobody}/v1").into();
     assert!(matches!(check(&config, &http()).await, Reachability::Unreachable { .. }));
 }

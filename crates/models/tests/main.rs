@@ -10,6 +10,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod addresses;
 mod anthropic;
 mod both;
 mod caching;
@@ -22,8 +23,10 @@ mod garbage_table;
 mod gemini;
 mod local;
 mod network;
+mod odd_names;
 mod ollama;
 mod openai;
+mod pages;
 mod probe;
 mod recording;
 mod repair;

@@ -38,7 +38,7 @@ async fn ask(context: &Context, config: &ModelConfig) -> Heard {
 
 fn at(config: &ModelConfig, base_url: impl Into<String>) -> ModelConfig {
     let mut config = config.clone();
-    config.base_url = base_url.into();
+    config.base_url = base_url.into().into();
     config
 }
 

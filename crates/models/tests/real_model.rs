@@ -71,7 +71,10 @@ async fn ask(model: &dyn ChatModel, request: ChatRequest) -> Result<(Vec<String>
         match chunk? {
             ChatChunk::Text(text) => texts.push(text),
             ChatChunk::Done(message) => done = Some(*message),
-            ChatChunk::Reasoning(_) | ChatChunk::ToolCall(_) | ChatChunk::Restart(_) => {}
+            ChatChunk::Reasoning(_)
+            | ChatChunk::ToolCall(_)
+            | ChatChunk::Restart(_)
+            | ChatChunk::Waiting(_) => {}
         }
     }
     let message = done.expect("an answer ends with its message");

@@ -2,14 +2,14 @@
 //!
 //! Invariant: a rule id never changes its meaning; operators match on it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-/// A refusal that hart itself saw or decided. What the kernel refuses silently (a read-only mount, a file that is not
-/// there) is not among them: see `docs/guide/sandbox.md`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A refusal that hart itself saw or decided; `docs/guide/sandbox.md` lists the rules and what is not seen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Denied {
     pub rule: &'static str,
@@ -22,27 +22,30 @@ impl Denied {
     }
 }
 
-/// Of one command; a command that provokes more only keeps itself busy.
-const MAX_RECORDED: u32 = 200;
+/// Of one command, the same one once; a command that provokes more only keeps itself busy.
+const MAX_RECORDED: usize = 200;
 
 /// Where the watchers of one command report to.
 #[derive(Clone, Debug)]
 pub(crate) struct Audit {
     to: mpsc::Sender<Denied>,
-    recorded: std::sync::Arc<AtomicU32>,
+    recorded: Arc<Mutex<HashSet<Denied>>>,
 }
 
 impl Audit {
     pub(crate) fn new() -> (Self, mpsc::Receiver<Denied>) {
-        let (to, from) = mpsc::channel(64);
-        (Self { to, recorded: std::sync::Arc::default() }, from)
+        let (to, from) = mpsc::channel(MAX_RECORDED);
+        (Self { to, recorded: Arc::default() }, from)
     }
 
     pub(crate) fn denied(&self, rule: &'static str, detail: impl Into<String>) {
-        if self.recorded.fetch_add(1, Ordering::Relaxed) >= MAX_RECORDED {
-            return;
-        }
         let denied = Denied::new(rule, detail);
+        {
+            let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+            if recorded.len() >= MAX_RECORDED || !recorded.insert(denied.clone()) {
+                return;
+            }
+        }
         tracing::warn!(target: "hart_sandbox::audit", rule = denied.rule, detail = denied.detail, "denied");
         // The log has it in any case; a sink that cannot keep up misses it.
         let _ = self.to.try_send(denied);

@@ -5,7 +5,6 @@
 mod find;
 mod group;
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) use group::Group;
 
 use crate::config::SandboxConfig;
+use crate::size::Size;
 
 /// What one command and all it starts may use. Zero is no limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -142,17 +142,6 @@ impl Drop for Cgroups {
 fn next_name(prefix: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("{prefix}{}", NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-struct Size(u64);
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            bytes if bytes >= 10 << 30 => write!(f, "{} GiB", bytes >> 30),
-            bytes => write!(f, "{} MiB", bytes >> 20),
-        }
-    }
 }
 
 /// Whose a group is, as its name tells: `hart-{pid namespace}-{pid}-{start time}-{number}`.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
-use crate::path::{SKILLS, USER_DATA, VPath};
+use crate::path::{HISTORY, LARGE_RESULTS, SKILLS, USER_DATA, VPath};
 
 #[derive(Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -43,6 +43,13 @@ pub struct SandboxConfig {
     pub cpus: f64,
     /// The user id commands get where hart itself is root.
     pub run_as: u32,
+    /// In bytes, of all files of a thread; zero is no limit.
+    #[serde(deserialize_with = "some_bytes")]
+    pub disk_limit: u64,
+    /// In bytes, what must stay free on the disk that holds the threads' files. `None` is a gigabyte or a twentieth of
+    /// the disk, whichever is less; zero is nothing.
+    #[serde(deserialize_with = "bytes")]
+    pub disk_reserve: Option<u64>,
 }
 
 /// Written out because values of `environment` may be secrets, and this ends up in logs: it shows the names only.
@@ -63,6 +70,8 @@ impl fmt::Debug for SandboxConfig {
             pids_limit,
             cpus,
             run_as,
+            disk_limit,
+            disk_reserve,
         } = self;
         f.debug_struct("SandboxConfig")
             .field("provider", provider)
@@ -78,6 +87,8 @@ impl fmt::Debug for SandboxConfig {
             .field("pids_limit", pids_limit)
             .field("cpus", cpus)
             .field("run_as", run_as)
+            .field("disk_limit", disk_limit)
+            .field("disk_reserve", disk_reserve)
             .finish()
     }
 }
@@ -108,14 +119,31 @@ impl Default for SandboxConfig {
             pids_limit: 512,
             cpus: 0.0,
             run_as: 65_532,
+            disk_limit: 8 << 30,
+            disk_reserve: None,
         }
     }
 }
 
 /// What a mount may neither cover nor lie in: the sandbox builds these itself.
-const RESERVED: [&str; 15] = [
-    USER_DATA, SKILLS, "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc",
-    "/dev", "/sys", "/tmp", "/opt",
+const RESERVED: [&str; 17] = [
+    USER_DATA,
+    SKILLS,
+    LARGE_RESULTS,
+    HISTORY,
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/proc",
+    "/dev",
+    "/sys",
+    "/tmp",
+    "/opt",
 ];
 
 impl SandboxConfig {
@@ -198,10 +226,15 @@ fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Opti
         Some(Written::Number(number)) => Ok(Some(number)),
         Some(Written::Text(text)) => parse_bytes(&text).map(Some).ok_or_else(|| {
             serde::de::Error::custom(format!(
-                "`{text}` is no amount of memory; write for example `2g` or `512m`"
+                "`{text}` is no amount of bytes; write for example `2g` or `512m`"
             ))
         }),
     }
+}
+
+fn some_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<u64, D::Error> {
+    bytes(deserializer)?
+        .ok_or_else(|| serde::de::Error::custom("an amount such as `8g` is missing; 0 is no limit"))
 }
 
 fn parse_bytes(text: &str) -> Option<u64> {

@@ -108,3 +108,12 @@ fn limits_are_read_as_people_write_them() {
     assert!(read("{\"cpus\": -1}").unwrap_err().contains("processors"));
     assert!(read("{\"run_as\": 0}").unwrap().validate().unwrap_err().to_string().contains("run_as"));
 }
+
+#[test]
+fn the_disk_has_a_limit_unless_it_is_taken_away() {
+    assert_eq!(config("{}").unwrap().disk_limit, 8 << 30);
+    assert_eq!(config(r#"{"disk_limit": "512m", "disk_reserve": 0}"#).unwrap().disk_limit, 512 << 20);
+    assert_eq!(config(r#"{"disk_limit": 0, "disk_reserve": "2g"}"#).unwrap().disk_reserve, Some(2 << 30));
+    assert!(config(r#"{"disk_limit": null}"#).unwrap_err().to_string().contains("0 is no limit"));
+    assert!(config(r#"{"disk_limit": "much"}"#).unwrap_err().to_string().contains("`much`"));
+}

@@ -24,6 +24,10 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
     /// Reads a path as the model wrote it, knowing also this sandbox's configured mounts.
     fn path(&self, text: &str) -> Result<VPath, PathError>;
 
+    /// Where a path really leads, links followed. What does not exist leads to where it would be made; a link that
+    /// leads nowhere is an error.
+    async fn resolve(&self, path: &VPath) -> Result<VPath>;
+
     /// Runs a shell command and waits for its end, its timeout, or `cancel`.
     ///
     /// Whatever way it ends, and also when the future is dropped, no process of it stays alive. (Where commands run
@@ -57,6 +61,12 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// Writes a file, with its parent directories. A reader sees the old content or the new, nothing between.
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()>;
+
+    /// Writes into an archive ([`crate::LARGE_RESULTS`], [`crate::HISTORY`]): places that the model's tools and
+    /// commands read and cannot write, so that what is kept there is what was said.
+    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
+        self.write(path, content, mode).await
+    }
 
     /// Reads a file, hands it to `edit` and writes what it returns, while other writes to this path wait.
     ///
@@ -175,7 +185,8 @@ pub struct Listing {
 #[derive(Clone, Debug)]
 pub struct GlobQuery {
     pub base: VPath,
-    /// Matched against the path below `base`: `*` stays in one directory, `**` crosses them.
+    /// Without a `/`: matched against names at any depth. Else against the path below `base`: `*` stays in one
+    /// directory, `**` crosses them, a leading `/` or `./` begins at `base`.
     pub pattern: String,
     pub include_dirs: bool,
     pub max_results: usize,
@@ -198,10 +209,15 @@ pub struct GrepQuery {
     /// A directory, or one file.
     pub base: VPath,
     pub pattern: String,
-    /// Only files that match: by name at any depth without a `/` in it, else by the path below `base`.
+    /// Only files that match, by the rules of [`GlobQuery::pattern`].
     pub glob: Option<String>,
     pub literal: bool,
     pub case_sensitive: bool,
+    pub output: GrepOutput,
+    /// Lines to show before and after each match, at most 20. Only for [`GrepOutput::Lines`].
+    pub before: usize,
+    pub after: usize,
+    /// Of lines, or of files where those are asked for.
     pub max_results: usize,
 }
 
@@ -213,22 +229,50 @@ impl GrepQuery {
             glob: None,
             literal: false,
             case_sensitive: false,
+            output: GrepOutput::Lines,
+            before: 0,
+            after: 0,
             max_results: 100,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GrepOutput {
+    /// Every line that matches.
+    #[default]
+    Lines,
+    /// The files that have one.
+    Files,
+    /// The files, and how many lines match in each.
+    Counts,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrepMatch {
     pub path: VPath,
     pub line: u64,
-    /// The line, cut at 200 characters.
+    /// The line, or 200 characters of it around the match, with `…` where it is cut.
     pub text: String,
+    pub cut: bool,
+    /// What stands directly before it and after it. A line is given once: where two matches are close, what lies
+    /// between them comes after the first.
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrepFile {
+    pub path: VPath,
+    /// How many lines match, if they were counted.
+    pub lines: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrepResult {
     pub matches: Vec<GrepMatch>,
+    /// Instead of `matches`, where files are asked for.
+    pub files: Vec<GrepFile>,
     pub truncated: bool,
     /// Files that were not searched because they are too large.
     pub skipped_large: usize,

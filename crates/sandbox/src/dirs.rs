@@ -4,7 +4,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use hart_types::{ThreadId, UserId};
@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::path::HostPath;
 
-/// `{home}/users/{user}/threads/{thread}/user-data/{workspace,uploads,outputs}`.
+/// `{home}/users/{user}/threads/{thread}/user-data/{workspace,uploads,outputs}`, and beside `user-data` what hart keeps
+/// for the thread to read: `large_tool_results` and `conversation_history`.
 #[derive(Clone, Debug)]
 pub struct ThreadDirs {
     thread: PathBuf,
@@ -45,9 +46,17 @@ impl ThreadDirs {
         self.dir("outputs")
     }
 
+    pub fn large_results(&self) -> HostPath {
+        HostPath::new(self.thread.join("large_tool_results"))
+    }
+
+    pub fn history(&self) -> HostPath {
+        HostPath::new(self.thread.join("conversation_history"))
+    }
+
     /// Makes what is missing, for the owner alone.
     pub fn create(&self) -> io::Result<()> {
-        for dir in [self.workspace(), self.uploads(), self.outputs()] {
+        for dir in self.all() {
             DirBuilder::new().recursive(true).mode(0o700).create(dir.as_path())?;
         }
         Ok(())
@@ -55,10 +64,23 @@ impl ThreadDirs {
 
     /// Gives everything in the thread's directories to `owner`, unless that was done before.
     pub(crate) fn give_to(&self, owner: u32) -> io::Result<()> {
-        for dir in [self.workspace(), self.uploads(), self.outputs()] {
+        for dir in self.all() {
             if std::fs::metadata(dir.as_path())?.uid() != owner {
                 give_tree(dir.as_path(), owner)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Lets a user to whom the directories were given pass through what lies above them, and see nothing of it.
+    pub(crate) fn let_pass(&self) -> io::Result<()> {
+        const PASS: u32 = 0o011;
+        // `user-data`, the thread, `threads`, the user, `users`: hart made them all.
+        const OWN: usize = 5;
+        for dir in self.workspace().as_path().ancestors().skip(1).take(OWN) {
+            let mut permissions = std::fs::metadata(dir)?.permissions();
+            permissions.set_mode(permissions.mode() | PASS);
+            std::fs::set_permissions(dir, permissions)?;
         }
         Ok(())
     }
@@ -69,6 +91,10 @@ impl ThreadDirs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
         }
+    }
+
+    fn all(&self) -> [HostPath; 5] {
+        [self.workspace(), self.uploads(), self.outputs(), self.large_results(), self.history()]
     }
 
     fn dir(&self, name: &str) -> HostPath {

@@ -5,6 +5,7 @@
 use std::io;
 
 use crate::path::{PathError, VPath};
+use crate::permissions::Operation;
 
 pub type Result<T, E = SandboxError> = std::result::Result<T, E>;
 
@@ -29,6 +30,11 @@ pub enum SandboxError {
     NotUtf8(VPath),
     #[error("`{0}` is read-only; write under /mnt/user-data/workspace or /mnt/user-data/outputs")]
     ReadOnly(VPath),
+    #[error(
+        "permission denied: `{path}` may not be {}, by the rule about `{rule}`; do without it, or ask the user",
+        operation.participle()
+    )]
+    Forbidden { path: VPath, operation: Operation, rule: String },
     #[error("`{path}` has {size} bytes, the limit is {limit}; work on a part of it")]
     TooLarge { path: VPath, size: u64, limit: u64 },
     #[error("the command has {len} bytes, the limit is {limit}; write it to a file and run that file")]
@@ -48,6 +54,9 @@ pub enum SandboxError {
     Spawn { reason: String },
     #[error("{limit} commands run in the background already; end one of them first, or wait until one ends")]
     TooManyBackground { limit: usize },
+    /// A limit of the thread or of the disk is reached.
+    #[error("no room to write: {reason}")]
+    DiskFull { rule: &'static str, reason: String },
     #[error("`{path}`: {source}")]
     Io { path: VPath, source: io::Error },
 }
@@ -62,8 +71,10 @@ impl SandboxError {
                 Some("path.syntax")
             }
             Self::ReadOnly(_) => Some("path.read-only"),
+            Self::Forbidden { .. } => Some("path.forbidden"),
             Self::NotAFile { .. } => Some("path.special-file"),
             Self::Unavailable { .. } => Some("tier.refused"),
+            Self::DiskFull { rule, .. } => Some(rule),
             _ => None,
         }
     }

@@ -6,10 +6,14 @@ mod explore;
 mod lines;
 mod ops;
 mod place;
+mod resolve;
 mod walk;
+mod write;
 
 pub(crate) use explore::{Explorer, Seen, explore, path_order};
 pub(crate) use lines::{create_log, hex, mark, read_lines, scan};
-pub(crate) use ops::{append, create_or_replace, list, modify_read, read, remove, stat};
+pub(crate) use ops::{list, modify_read, read, remove, stat};
 pub(crate) use place::{OpenRoot, Place, Root, Roots, explain};
+pub(crate) use resolve::resolve;
 pub(crate) use walk::is_noise;
+pub(crate) use write::{Change, FileKey, append, create_or_replace, key};

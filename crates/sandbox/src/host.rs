@@ -9,13 +9,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Roots};
+use crate::mask::HostMask;
 use crate::path::{USER_DATA, VPath, WORKSPACE};
 
 /// A command and its process group. Dropped, it takes the group with it; what left the group stays alive.
 pub(crate) struct Running {
     pub(crate) child: tokio::process::Child,
     pub(crate) group: Group,
-    pub(crate) masked: Masked,
+    pub(crate) mask: HostMask,
 }
 
 pub(crate) struct Group(Option<Pid>);
@@ -36,16 +37,16 @@ impl Drop for Group {
 }
 
 pub(crate) fn launch(roots: &Roots, command: &str, cwd: &VPath, env: &[(String, String)]) -> Result<Running> {
-    let masked = Masked::new(roots);
+    let paths = HostPaths::new(roots);
     let cwd = host_directory(roots, cwd)?;
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     #[expect(clippy::disallowed_methods, reason = "the operator allowed unconfined commands")]
     let mut shell = tokio::process::Command::new(shell);
     shell
         .arg("-c")
-        .arg(masked.rewrite(command))
+        .arg(paths.rewrite(command))
         .env_clear()
-        .envs(env.iter().map(|(name, value)| (name, masked.rewrite(value))))
+        .envs(env.iter().map(|(name, value)| (name, paths.rewrite(value))))
         .current_dir(cwd)
         .process_group(0)
         .stdin(Stdio::null())
@@ -54,7 +55,7 @@ pub(crate) fn launch(roots: &Roots, command: &str, cwd: &VPath, env: &[(String, 
         .kill_on_drop(true);
     let child = shell.spawn().map_err(|error| SandboxError::Spawn { reason: error.to_string() })?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    Ok(Running { child, group: Group(group), masked })
+    Ok(Running { child, group: Group(group), mask: HostMask::new(roots) })
 }
 
 /// Where a directory of the sandbox is on the host.
@@ -68,82 +69,39 @@ pub(crate) fn host_directory(roots: &Roots, path: &VPath) -> Result<PathBuf> {
     }
 }
 
-/// Host directories and the names they go by in the sandbox.
+/// Names of the sandbox and the host directories that stand for them, the longest first.
 #[derive(Clone, Debug)]
-pub(crate) struct Masked(Vec<(String, String)>);
+pub(crate) struct HostPaths(Vec<(String, String)>);
 
-impl Masked {
+impl HostPaths {
     pub(crate) fn new(roots: &Roots) -> Self {
         let mut pairs: Vec<(String, String)> = roots
             .0
             .iter()
-            .filter_map(|root| Some((root.host.as_path().to_str()?.to_owned(), root.shown_at.to_string())))
+            .filter_map(|root| Some((root.shown_at.to_string(), root.host.as_path().to_str()?.to_owned())))
             .collect();
-        let workspace = pairs.iter().find(|(_, shown)| shown == WORKSPACE);
-        if let Some(above) = workspace.and_then(|(host, _)| Path::new(host).parent()?.to_str()) {
-            pairs.push((above.to_owned(), USER_DATA.to_owned()));
+        let workspace = pairs.iter().find(|(shown, _)| shown == WORKSPACE);
+        if let Some(above) = workspace.and_then(|(_, host)| Path::new(host).parent()?.to_str()) {
+            pairs.push((USER_DATA.to_owned(), above.to_owned()));
         }
-        pairs.sort_by_key(|(host, _)| std::cmp::Reverse(host.len()));
+        pairs.sort_by_key(|(shown, _)| std::cmp::Reverse(shown.len()));
         Self(pairs)
+    }
+
+    /// `shown` stands for `host` too, where nothing stands before it.
+    pub(crate) fn also(mut self, shown: &str, host: &Path) -> Self {
+        if let Some(host) = host.to_str() {
+            self.0.push((shown.to_owned(), host.to_owned()));
+            self.0.sort_by_key(|(shown, _)| std::cmp::Reverse(shown.len()));
+        }
+        self
     }
 
     /// Virtual to host, for what the shell reads.
     pub(crate) fn rewrite(&self, text: &str) -> String {
-        let mut pairs: Vec<(&str, &str)> =
-            self.0.iter().map(|(host, shown)| (shown.as_str(), host.as_str())).collect();
-        pairs.sort_by_key(|(shown, _)| std::cmp::Reverse(shown.len()));
-        let rewritten = replace_paths(text.as_bytes(), pairs.iter().copied());
+        let pairs = self.0.iter().map(|(shown, host)| (shown.as_str(), host.as_str()));
         // Whole paths were replaced in text by text.
-        String::from_utf8(rewritten).unwrap_or_else(|_| text.to_owned())
-    }
-
-    /// Host to virtual, for what the model reads. Bytes, because output need not be text.
-    pub(crate) fn apply_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        replace_paths(bytes, self.0.iter().map(|(host, shown)| (host.as_str(), shown.as_str())))
-    }
-
-    /// Shows `host` as `shown` in output; in commands `shown` is rewritten where nothing stands before it.
-    pub(crate) fn also(mut self, host: &Path, shown: &str) -> Self {
-        if let Some(host) = host.to_str() {
-            self.0.push((host.to_owned(), shown.to_owned()));
-            self.0.sort_by_key(|(host, _)| std::cmp::Reverse(host.len()));
-        }
-        self
-    }
-}
-
-/// Masks a stream of bytes, holding back what may be the beginning of a path whose rest is still to come.
-pub(crate) struct MaskStream {
-    masked: Masked,
-    pending: Vec<u8>,
-}
-
-impl MaskStream {
-    pub(crate) fn new(masked: Masked) -> Self {
-        Self { masked, pending: Vec::new() }
-    }
-
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        self.pending.extend_from_slice(bytes);
-        // One byte more than a path: what follows decides whether the path ends there.
-        let longest = self.masked.0.iter().map(|(host, _)| host.len() + 1).max().unwrap_or_default();
-        let from = self.pending.len().saturating_sub(longest);
-        let may_begin = |tail: &[u8]| {
-            self.masked.0.iter().any(|(host, _)| {
-                let host = host.as_bytes();
-                tail.starts_with(host) && tail.len() == host.len() || host.starts_with(tail)
-            })
-        };
-        let tails = (from..self.pending.len()).filter_map(|at| Some((at, self.pending.get(at..)?)));
-        let keep_from =
-            tails.into_iter().find(|(_, tail)| may_begin(tail)).map_or(self.pending.len(), |(at, _)| at);
-        let kept = self.pending.split_off(keep_from);
-        let ready = std::mem::replace(&mut self.pending, kept);
-        self.masked.apply_bytes(&ready)
-    }
-
-    pub(crate) fn finish(self) -> Vec<u8> {
-        self.masked.apply_bytes(&self.pending)
+        String::from_utf8(replace_paths(text.as_bytes(), pairs)).unwrap_or_else(|_| text.to_owned())
     }
 }
 
@@ -185,51 +143,33 @@ mod tests {
     use crate::files::Root;
     use crate::path::HostPath;
 
-    fn masked() -> Masked {
+    fn paths() -> HostPaths {
         let root = |shown: &str, host: &str| Root {
             shown_at: VPath::root(shown),
             host: HostPath::new(host.into()),
             writable: true,
         };
-        Masked::new(&Roots(vec![root(WORKSPACE, "/h/t/user-data/workspace"), root("/mnt/data", "/srv/data")]))
+        HostPaths::new(&Roots(vec![
+            root(WORKSPACE, "/h/t/user-data/workspace"),
+            root("/mnt/data", "/srv/data"),
+        ]))
     }
 
     #[test]
     fn paths_are_rewritten_where_they_end() {
         let text = "cat /mnt/user-data/workspace/a '/mnt/user-data/workspace' /mnt/user-data/workspace2 /mnt/data;ls";
         assert_eq!(
-            masked().rewrite(text),
+            paths().rewrite(text),
             "cat /h/t/user-data/workspace/a '/h/t/user-data/workspace' /h/t/user-data/workspace2 /srv/data;ls"
         );
     }
 
     #[test]
-    fn output_never_shows_the_host_side() {
-        let text = "/h/t/user-data/workspace/x: no such file\n/srv/data/y /h/t/user-data";
-        assert_eq!(
-            String::from_utf8(masked().apply_bytes(text.as_bytes())).unwrap(),
-            "/mnt/user-data/workspace/x: no such file\n/mnt/data/y /mnt/user-data"
-        );
-    }
-
-    #[test]
-    fn a_path_in_pieces_is_masked_too() {
-        let text = b"a /h/t/user-data/workspace/x\xff /h/t/user-dat /srv/data /srv/database /h/t/user-data";
-        for piece in 1..=text.len() {
-            let mut stream = MaskStream::new(masked());
-            let mut shown: Vec<u8> = text.chunks(piece).flat_map(|chunk| stream.push(chunk)).collect();
-            shown.extend(stream.finish());
-            assert_eq!(shown, masked().apply_bytes(text), "in pieces of {piece}");
-        }
-    }
-
-    #[test]
     fn a_private_tmp_is_only_the_one_at_the_root() {
-        let masked = masked().also(Path::new("/tmp/h/tmp"), "/tmp");
+        let paths = paths().also("/tmp", Path::new("/tmp/h/tmp"));
         assert_eq!(
-            masked.rewrite("ls /tmp /tmp/x '/tmp' /var/tmp a/tmp x=/tmp"),
+            paths.rewrite("ls /tmp /tmp/x '/tmp' /var/tmp a/tmp x=/tmp"),
             "ls /tmp/h/tmp /tmp/h/tmp/x '/tmp/h/tmp' /var/tmp a/tmp x=/tmp/h/tmp"
         );
-        assert_eq!(masked.apply_bytes(b"/tmp/h/tmp/x"), b"/tmp/x");
     }
 }

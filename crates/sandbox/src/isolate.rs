@@ -11,6 +11,7 @@ mod notify;
 mod plan;
 mod report;
 mod sys;
+mod watch;
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,13 +20,15 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-pub(crate) use bare::BarePlan;
+pub(crate) use bare::{BareOrder, BarePlan};
 pub(crate) use identity::Identity;
 pub(crate) use landlock::abi as landlock_abi;
 pub(crate) use notify::answer_reports;
-pub(crate) use plan::{HOME, Order, Plan, USER};
+pub(crate) use plan::{FILE_LIMIT, HOME, Order, Plan, SCRATCH, USER, system_paths};
 pub(crate) use report::SetupFailure;
 use report::{Message, Outcome};
+pub(crate) use watch::plain;
+pub(crate) use watch::{Watch, Writable};
 
 use crate::egress::Network;
 use crate::exec::Exit;
@@ -106,18 +109,33 @@ pub(crate) fn try_out(identity: &Identity, landlock: u32) -> Result<(), SetupFai
     let nothing = Roots(Vec::new());
     let hidden = Path::new("/nonexistent");
     let network = &Network::Off;
-    let order = Order { roots: &nothing, hidden, cwd: "/", identity, network, pids_limit: 0, landlock };
-    try_confinement(Confinement::Namespaces(Plan::new(order).map_err(SetupFailure::other)?))
+    let order = Order {
+        roots: &nothing,
+        hidden,
+        cwd: "/",
+        identity,
+        network,
+        pids_limit: 0,
+        landlock,
+        file_limit: FILE_LIMIT,
+    };
+    try_confinement(Confinement::Namespaces(Plan::new(order).map_err(SetupFailure::other)?), ":")
 }
 
 /// The same for confinement without namespaces.
-pub(crate) fn try_out_bare(abi: u32) -> Result<(), SetupFailure> {
-    let plan = BarePlan::new(abi, &[], &[], Path::new("/"), &Network::Off).map_err(SetupFailure::other)?;
-    try_confinement(Confinement::Bare(plan))
+pub(crate) fn try_out_bare(identity: &Identity, abi: u32, home: &Path) -> Result<(), SetupFailure> {
+    // The home may not have been made yet.
+    let cwd = home.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
+    let (writable, readable) = (&[], &[]);
+    let network = &Network::Off;
+    let order = BareOrder { abi, identity, writable, readable, cwd, network, file_limit: FILE_LIMIT };
+    let plan = BarePlan::new(order).map_err(SetupFailure::other)?;
+    // Whoever the command is, it must be able to pass through what lies above the home.
+    try_confinement(Confinement::Bare(plan), "cd -P \"$(pwd -P)\"")
 }
 
-fn try_confinement(confinement: Confinement) -> Result<(), SetupFailure> {
-    let (mut shell, link) = confined_shell(confinement, ":").map_err(SetupFailure::other)?;
+fn try_confinement(confinement: Confinement, command: &str) -> Result<(), SetupFailure> {
+    let (mut shell, link) = confined_shell(confinement, command).map_err(SetupFailure::other)?;
     shell.stdout(Stdio::null()).stderr(Stdio::null());
     let ended = shell.spawn().and_then(|mut child| {
         // Nobody is there to answer reports; without a reader, the kernel answers.
@@ -161,6 +179,7 @@ fn confined_shell(confinement: Confinement, command: &str) -> io::Result<(Comman
     };
     let mut shell = new_command(shell);
     shell.arg("-c").arg(command).env_clear().stdin(Stdio::null());
+    let line = sys::command_line();
     // The closure owns the child's ends; they are closed here when the `Command` is dropped after spawning.
     let enter = move || {
         let ends = child::Ends {
@@ -169,8 +188,8 @@ fn confined_shell(confinement: Confinement, command: &str) -> io::Result<(Comman
             descriptors: descriptors_to.as_raw_fd(),
         };
         match &confinement {
-            Confinement::Namespaces(plan) => child::enter(plan, ends),
-            Confinement::Bare(plan) => bare::enter(plan, ends),
+            Confinement::Namespaces(plan) => child::enter(plan, ends, line.as_ref()),
+            Confinement::Bare(plan) => bare::enter(plan, ends, line.as_ref()),
         }
         Ok(())
     };

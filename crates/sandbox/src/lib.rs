@@ -11,6 +11,7 @@ mod cgroup;
 mod config;
 mod contract;
 mod dirs;
+mod disk;
 mod egress;
 mod error;
 mod exec;
@@ -18,13 +19,17 @@ mod files;
 mod host;
 mod isolate;
 mod local;
+mod locks;
 mod mask;
 mod path;
+mod permissions;
 mod provider;
+mod restricted;
 mod run;
 mod save;
 mod search;
 mod shell_audit;
+mod size;
 mod snapshot;
 mod tier;
 
@@ -32,15 +37,19 @@ pub use audit::Denied;
 pub use background::{Background, JobReport, JobState, MAX_BACKGROUND};
 pub use config::{Mount, SandboxConfig};
 pub use contract::{
-    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepMatch, GrepQuery, GrepResult, LineQuery,
-    Lines, Listing, Sandbox, SandboxProvider, Stat, WriteMode,
+    Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepFile, GrepMatch, GrepOutput, GrepQuery,
+    GrepResult, LineQuery, Lines, Listing, Sandbox, SandboxProvider, Stat, WriteMode,
 };
 pub use dirs::ThreadDirs;
 pub use egress::{HostRule, Network};
 pub use error::{Result, SandboxError};
 pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
-pub use path::{HostPath, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE};
+pub use path::{
+    HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE,
+};
+pub use permissions::{FilesystemPermission, Operation, PermissionMode, Permissions};
 pub use provider::LocalSandboxProvider;
+pub use restricted::RestrictedSandboxes;
 pub use save::{RESULTS, Saved, SavedOutput, result_path};
 pub use shell_audit::{AUDIT_RULES, AuditRule, AuditedPart, CommandAudit, Verdict, audit_command, redact};
 pub use snapshot::{

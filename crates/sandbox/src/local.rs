@@ -2,24 +2,23 @@
 //!
 //! Invariant: blocking file work runs on the blocking pool, and writes to one path happen one after another.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use hart_types::SandboxId;
-use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::{
     Capabilities, GlobQuery, GlobResult, GrepQuery, GrepResult, LineQuery, Lines, Listing, Sandbox, Stat,
     WriteMode,
 };
+use crate::disk::{Disk, DiskLimits};
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
-use crate::files::{self, Place, Roots};
-use crate::mask::HostMask;
+use crate::files::{self, Change, Place, Roots};
+use crate::locks::{Held, LockKey};
 use crate::path::{PathError, VPath, WORKSPACE};
 use crate::provider::Shared;
 use crate::run;
@@ -30,15 +29,19 @@ use crate::tier::Tier;
 pub(crate) struct LocalSandbox {
     id: SandboxId,
     roots: Arc<Roots>,
+    /// The archives, as hart itself may write them.
+    archives: Arc<Roots>,
     shared: Arc<Shared>,
-    locks: PathLocks,
-    mask: HostMask,
+    disk: Arc<Disk>,
 }
 
 impl LocalSandbox {
     pub(crate) fn new(id: SandboxId, roots: Roots, shared: Arc<Shared>) -> Self {
-        let mask = HostMask::new(&roots);
-        Self { id, roots: Arc::new(roots), shared, locks: PathLocks::default(), mask }
+        let mut dirs: Vec<_> = roots.of_thread().map(|root| root.host.as_path().to_owned()).collect();
+        dirs.extend(run::scratch_of(&roots));
+        let disk = Arc::new(Disk::new(dirs, DiskLimits::of(&shared.config)));
+        let archives = Arc::new(roots.archives());
+        Self { disk, id, roots: Arc::new(roots), archives, shared }
     }
 
     async fn with_roots<T: Send + 'static>(
@@ -46,17 +49,50 @@ impl LocalSandbox {
         path: &VPath,
         work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (roots, owned) = (Arc::clone(&self.roots), path.clone());
+        Self::with(&self.roots, path, work).await
+    }
+
+    async fn with<T: Send + 'static>(
+        roots: &Arc<Roots>,
+        path: &VPath,
+        work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (roots, owned) = (Arc::clone(roots), path.clone());
         tokio::task::spawn_blocking(move || work(&roots, &owned))
             .await
             .map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
     }
 
-    async fn write_locked(&self, path: &VPath, content: Vec<u8>, mode: WriteMode) -> Result<()> {
-        self.with_roots(path, move |roots, path| match mode {
-            WriteMode::Append => files::append(roots, path, &content),
-            WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
-            WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+    /// Waits until nobody else changes the file.
+    async fn hold(&self, roots: &Arc<Roots>, path: &VPath, change: Change) -> Result<Held> {
+        let locks = &self.shared.locks;
+        let name = locks.lock(LockKey::Name(self.id.clone(), path.clone())).await;
+        let key = Self::with(roots, path, move |roots, path| Ok(files::key(roots, path, change))).await?;
+        let file = match key {
+            Some(key) => Some(locks.lock(LockKey::File(key)).await),
+            None => None,
+        };
+        Ok(Held { _file: file, _name: name })
+    }
+
+    /// The work keeps the file to itself until it is done, even if its caller goes away meanwhile.
+    async fn write_held(
+        &self,
+        roots: &Arc<Roots>,
+        held: Held,
+        path: &VPath,
+        content: Vec<u8>,
+        mode: WriteMode,
+    ) -> Result<()> {
+        let disk = Arc::clone(&self.disk);
+        Self::with(roots, path, move |roots, path| {
+            let _held = held;
+            disk.admit(content.len() as u64)?;
+            match mode {
+                WriteMode::Append => files::append(roots, path, &content),
+                WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
+                WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+            }
         })
         .await
     }
@@ -96,6 +132,10 @@ impl Sandbox for LocalSandbox {
         VPath::parse_with(text, &self.shared.mounted_at)
     }
 
+    async fn resolve(&self, path: &VPath) -> Result<VPath> {
+        self.with_roots(path, files::resolve).await
+    }
+
     async fn exec(
         &self,
         exec: Exec,
@@ -115,21 +155,16 @@ impl Sandbox for LocalSandbox {
         let cwd = self.check_cwd(&exec).await?;
         let (shared, roots) = (Arc::clone(&self.shared), Arc::clone(&self.roots));
         let save = exec.save.clone();
-        let filter =
-            OutputFilter { mask: &self.mask, roots: &self.roots, save: save.as_deref(), inner: on_output };
+        let filter = OutputFilter { roots: &self.roots, save: save.as_deref(), inner: on_output };
         let limits = run::Limits { timeout: exec.timeout, output_limit: exec.output_limit };
-        let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd))
+        let disk = Arc::clone(&self.disk);
+        let launched = tokio::task::spawn_blocking(move || run::launch(&shared, &roots, &exec, &cwd, &disk))
             .await
             .map_err(|_| SandboxError::Spawn { reason: "the start was aborted".to_owned() })??;
         // Without a listener the text need not be cut into whole characters at all.
         let listens = filter.save.is_some() || filter.inner.is_some();
         let sink = listens.then_some(&filter as &dyn OutputSink);
-        let output = run::supervise(launched, limits, sink, cancel, &self.shared).await;
-        output.map(|output| ExecOutput {
-            stdout: self.mask.apply(&output.stdout).into_owned(),
-            stderr: self.mask.apply(&output.stderr).into_owned(),
-            ..output
-        })
+        run::supervise(launched, limits, sink, cancel, &self.shared, &self.disk).await
     }
 
     async fn read(&self, path: &VPath) -> Result<Vec<u8>> {
@@ -145,8 +180,13 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
-        let _held = self.locks.lock(path).await;
-        self.write_locked(path, content.to_vec(), mode).await
+        let held = self.hold(&self.roots, path, Change::Write).await?;
+        self.write_held(&self.roots, held, path, content.to_vec(), mode).await
+    }
+
+    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
+        let held = self.hold(&self.archives, path, Change::Write).await?;
+        self.write_held(&self.archives, held, path, content.to_vec(), mode).await
     }
 
     async fn modify(
@@ -154,10 +194,13 @@ impl Sandbox for LocalSandbox {
         path: &VPath,
         edit: &mut (dyn for<'a> FnMut(&'a [u8]) -> Option<Vec<u8>> + Send),
     ) -> Result<bool> {
-        let _held = self.locks.lock(path).await;
+        let held = self.hold(&self.roots, path, Change::Edit).await?;
         let content = self.with_roots(path, files::modify_read).await?;
         match edit(&content) {
-            Some(edited) => self.write_locked(path, edited, WriteMode::Overwrite).await.map(|()| true),
+            Some(edited) => {
+                let written = self.write_held(&self.roots, held, path, edited, WriteMode::Overwrite);
+                written.await.map(|()| true)
+            }
             None => Ok(false),
         }
     }
@@ -181,31 +224,11 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn remove(&self, path: &VPath) -> Result<()> {
-        let _held = self.locks.lock(path).await;
-        self.with_roots(path, files::remove).await
-    }
-}
-
-type PathLock = tokio::sync::Mutex<()>;
-
-/// One lock a path, kept only while someone holds or awaits it.
-#[derive(Debug, Default)]
-struct PathLocks(Mutex<HashMap<VPath, Weak<PathLock>>>);
-
-impl PathLocks {
-    async fn lock(&self, path: &VPath) -> OwnedMutexGuard<()> {
-        let lock = {
-            let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match locks.get(path).and_then(Weak::upgrade) {
-                Some(lock) => lock,
-                None => {
-                    locks.retain(|_, lock| lock.strong_count() > 0);
-                    let lock = Arc::new(PathLock::new(()));
-                    locks.insert(path.clone(), Arc::downgrade(&lock));
-                    lock
-                }
-            }
-        };
-        lock.lock_owned().await
+        let held = self.hold(&self.roots, path, Change::Remove).await?;
+        self.with_roots(path, move |roots, path| {
+            let _held = held;
+            files::remove(roots, path)
+        })
+        .await
     }
 }

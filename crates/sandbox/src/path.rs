@@ -16,8 +16,13 @@ pub const UPLOADS: &str = "/mnt/user-data/uploads";
 pub const OUTPUTS: &str = "/mnt/user-data/outputs";
 /// The skills, read-only.
 pub const SKILLS: &str = "/mnt/skills";
+/// Tool results that were too long to be shown; hart writes them, everyone else only reads.
+pub const LARGE_RESULTS: &str = "/large_tool_results";
+/// What left the conversation when it was compacted; hart writes it, everyone else only reads.
+pub const HISTORY: &str = "/conversation_history";
 
 pub(crate) const THREAD_ROOTS: [&str; 3] = [WORKSPACE, UPLOADS, OUTPUTS];
+pub(crate) const ARCHIVE_ROOTS: [&str; 2] = [LARGE_RESULTS, HISTORY];
 const MAX_LEN: usize = 4095;
 
 /// A path inside the sandbox, as the model writes and reads it.
@@ -55,7 +60,8 @@ impl VPath {
         if path.len() > MAX_LEN {
             return Err(PathError::TooLong { path: shorten(text), len: path.len(), limit: MAX_LEN });
         }
-        let mut roots = THREAD_ROOTS.into_iter().chain([SKILLS]).chain(more_roots.iter().map(String::as_str));
+        let own = THREAD_ROOTS.into_iter().chain(ARCHIVE_ROOTS).chain([SKILLS]);
+        let mut roots = own.chain(more_roots.iter().map(String::as_str));
         if path == USER_DATA || roots.any(|root| is_under(&path, root)) {
             return Ok(Self(path));
         }
@@ -84,6 +90,12 @@ impl VPath {
     /// A path found on disk below this one. `relative` has no `..`, because a directory reader produced it.
     pub(crate) fn child(&self, relative: &str) -> Self {
         if relative.is_empty() { self.clone() } else { Self(format!("{}/{relative}", self.0)) }
+    }
+
+    /// The directory it is in, and its name there; a root of the sandbox is in none.
+    pub(crate) fn parent(&self) -> Option<(Self, &str)> {
+        let (parent, name) = self.0.rsplit_once('/')?;
+        Some((Self(parent.to_owned()), name))
     }
 
     /// For a root that the sandbox itself declares.

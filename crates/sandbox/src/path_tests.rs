@@ -16,7 +16,16 @@ fn relative_paths_start_in_the_workspace() {
 
 #[test]
 fn roots_and_what_is_below_them_are_inside() {
-    for text in [USER_DATA, WORKSPACE, UPLOADS, OUTPUTS, SKILLS, "/mnt/skills/public/x/SKILL.md"] {
+    for text in [
+        USER_DATA,
+        WORKSPACE,
+        UPLOADS,
+        OUTPUTS,
+        SKILLS,
+        "/mnt/skills/public/x/SKILL.md",
+        LARGE_RESULTS,
+        "/conversation_history/a.md",
+    ] {
         assert_eq!(parsed(text), text);
     }
     assert_eq!(parsed("/mnt/user-data/"), USER_DATA);
@@ -37,6 +46,8 @@ fn everything_else_is_outside() {
         "../../../../..",
         "/..",
         "/mnt/acp",
+        "/large_tool_results2",
+        "/conversation_history/../etc",
     ];
     for text in outside {
         assert!(matches!(VPath::parse(text), Err(PathError::Outside { .. })), "{text}");

@@ -1,6 +1,6 @@
 //! Gives each thread its sandbox on this machine.
 //!
-//! Invariant: while anyone holds a thread's sandbox, everyone who asks gets the same one, and so the same locks.
+//! Invariant: while anyone holds a thread's sandbox, everyone who asks gets the same one; all have the same locks.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,9 @@ use crate::dirs::{ThreadDirs, safe_name};
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
-use crate::path::{HostPath, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
-use crate::tier::{Setting, TierReport};
+use crate::locks::FileLocks;
+use crate::path::{HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
+use crate::tier::{Setting, Tier, TierReport};
 
 /// Sandboxes that nobody holds are forgotten beyond this many; their files stay.
 const KEPT: usize = 256;
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) home: PathBuf,
     pub(crate) mounted_at: Vec<String>,
     pub(crate) closing: CancellationToken,
+    pub(crate) locks: FileLocks,
     setting: OnceLock<Setting>,
 }
 
@@ -67,8 +69,14 @@ impl LocalSandboxProvider {
             );
         }
         let mounted_at = config.mounts.iter().map(|mount| mount.container_path.clone()).collect();
-        let shared =
-            Shared { config, home, mounted_at, closing: CancellationToken::new(), setting: OnceLock::new() };
+        let shared = Shared {
+            config,
+            home,
+            mounted_at,
+            closing: CancellationToken::new(),
+            locks: FileLocks::default(),
+            setting: OnceLock::new(),
+        };
         Ok(Self { shared: Arc::new(shared), skills, sandboxes: Mutex::default() })
     }
 
@@ -85,10 +93,16 @@ impl LocalSandboxProvider {
     }
 
     fn roots(&self, dirs: &ThreadDirs) -> Roots {
-        let own = [(WORKSPACE, dirs.workspace()), (UPLOADS, dirs.uploads()), (OUTPUTS, dirs.outputs())];
+        let own = [
+            (WORKSPACE, dirs.workspace(), true),
+            (UPLOADS, dirs.uploads(), true),
+            (OUTPUTS, dirs.outputs(), true),
+            (LARGE_RESULTS, dirs.large_results(), false),
+            (HISTORY, dirs.history(), false),
+        ];
         let mut roots: Vec<Root> = own
             .into_iter()
-            .map(|(shown_at, host)| Root { shown_at: VPath::root(shown_at), host, writable: true })
+            .map(|(shown_at, host, writable)| Root { shown_at: VPath::root(shown_at), host, writable })
             .collect();
         let skills = self.skills.iter().map(|host| (SKILLS, host, false));
         let mounts = self.shared.config.mounts.iter();
@@ -132,6 +146,9 @@ impl SandboxProvider for LocalSandboxProvider {
                 && let Some(owner) = shared.setting().identity.owner()
             {
                 dirs.give_to(owner)?;
+                if shared.tier().tier == Tier::Landlock {
+                    dirs.let_pass()?;
+                }
             }
             Ok(())
         };

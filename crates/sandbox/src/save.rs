@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 use crate::audit::Denied;
 use crate::exec::{OutputSink, Stream};
 use crate::files::{Roots, create_log};
-use crate::mask::HostMask;
 use crate::path::{OUTPUTS, PathError, VPath};
 
 /// The folder below the outputs that holds results too long to be shown.
@@ -123,9 +122,8 @@ impl Saving {
     }
 }
 
-/// What a command's output passes before anyone reads it: host paths are taken out, long output is saved.
+/// What a command's output passes before anyone reads it: long output is saved.
 pub(crate) struct OutputFilter<'a> {
-    pub(crate) mask: &'a HostMask,
     pub(crate) roots: &'a Roots,
     pub(crate) save: Option<&'a SavedOutput>,
     pub(crate) inner: Option<&'a dyn OutputSink>,
@@ -133,12 +131,11 @@ pub(crate) struct OutputFilter<'a> {
 
 impl OutputSink for OutputFilter<'_> {
     fn output(&self, stream: Stream, text: &str) {
-        let text = self.mask.apply(text);
         if let Some(saved) = self.save {
-            saved.push(self.roots, &text);
+            saved.push(self.roots, text);
         }
         if let Some(inner) = self.inner {
-            inner.output(stream, &text);
+            inner.output(stream, text);
         }
     }
 

@@ -6,11 +6,13 @@
 //! Invariant: pure functions over text, in time linear in its length; text that is only data is never judged.
 
 mod matchers;
+mod named;
 mod parse;
 mod redact;
 mod rules;
 mod simple;
 
+pub(crate) use named::{Shown, named_outside};
 pub use redact::redact;
 pub use rules::{AUDIT_RULES, AuditRule};
 use simple::Simple;

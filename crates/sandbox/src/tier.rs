@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::cgroup::{Cgroups, Limits};
 use crate::config::SandboxConfig;
+use crate::disk::{Disk, DiskLimits};
 use crate::egress::Network;
 use crate::isolate::{self, Identity, SetupFailure};
 
@@ -48,7 +49,7 @@ pub struct Namespace {
 pub struct TierReport {
     pub tier: Tier,
     pub namespaces: Vec<Namespace>,
-    /// What else is in force, one line each: `user`, `limits`, `landlock`, `seccomp`, `network`.
+    /// What else is in force, one line each: `user`, `limits`, `disk`, `landlock`, `network`.
     pub layers: Vec<(&'static str, String)>,
     /// What failed, if isolation is not in force.
     pub reason: Option<String>,
@@ -95,12 +96,22 @@ impl Setting {
     /// `home` is where the threads' files are.
     pub(crate) fn find(config: &SandboxConfig, home: &Path) -> Self {
         let landlock = isolate::landlock_abi();
-        let (found, failure) = identity(config, home, landlock);
-        let tier = match (&failure, landlock) {
+        let (mut found, failure) = identity(config, home, landlock);
+        let bare = match (&failure, landlock) {
+            (Some(_), 1..) => bare_identity(config, home, landlock),
+            _ => None,
+        };
+        let listed = matches!(&config.network, Network::Hosts(hosts) if !hosts.is_empty());
+        let tier = match (&failure, bare) {
             (None, _) => Tier::Isolated,
-            (Some(_), 1..) if isolate::try_out_bare(landlock).is_ok() => Tier::Landlock,
-            (Some(_), _) if config.allow_host_bash => Tier::Host,
-            (Some(_), _) => Tier::Refused,
+            // Held to a list by nothing, a command would reach everything or nothing; neither was asked for.
+            (Some(_), _) if listed => Tier::Refused,
+            (Some(_), Some(identity)) => {
+                found = identity;
+                Tier::Landlock
+            }
+            (Some(_), None) if config.allow_host_bash => Tier::Host,
+            (Some(_), None) => Tier::Refused,
         };
         let confined = matches!(tier, Tier::Isolated | Tier::Landlock);
         let cgroups = if confined { Cgroups::find() } else { Cgroups::none() };
@@ -118,8 +129,16 @@ impl Setting {
             fix: failure.as_ref().map(|failure| fix_for(failure, |knob| fs::read_to_string(knob).ok())),
             reason: failure.as_ref().map(ToString::to_string),
         };
+        if listed && tier == Tier::Refused {
+            report.reason = report.reason.map(|reason| {
+                format!(
+                    "`sandbox.network` lists hosts, and only namespaces hold a command to a list: {reason}"
+                )
+            });
+            report.fix = report.fix.map(|fix| format!("{fix}; or set `sandbox.network: off`"));
+        }
         if confined {
-            report.layers = layers(tier, config, &found, landlock, &cgroups, limits);
+            report.layers = layers(tier, config, home, &found, landlock, &cgroups);
         }
         Self { report, identity: found, cgroups: Arc::new(cgroups), limits, landlock }
     }
@@ -137,28 +156,41 @@ fn identity(config: &SandboxConfig, home: &Path, landlock: u32) -> (Identity, Op
     (Identity::Own, isolate::try_out(&Identity::Own, landlock).err())
 }
 
+/// The same without namespaces.
+fn bare_identity(config: &SandboxConfig, home: &Path, landlock: u32) -> Option<Identity> {
+    let other = rustix::process::geteuid().is_root().then(|| Identity::owning_its_files(config.run_as));
+    let mut candidates = other.into_iter().chain([Identity::Own]);
+    candidates.find(|identity| isolate::try_out_bare(identity, landlock, home).is_ok())
+}
+
 fn layers(
     tier: Tier,
     config: &SandboxConfig,
+    home: &Path,
     identity: &Identity,
     landlock: u32,
     cgroups: &Cgroups,
-    limits: Limits,
 ) -> Vec<(&'static str, String)> {
     let abi = match landlock {
         0 => "no: the kernel lacks it (Linux 5.13 has the first)".to_owned(),
         abi @ 1..6 => format!("ABI {abi} (signals and abstract sockets are not covered before 6)"),
         abi => format!("ABI {abi}"),
     };
-    let network = match (&config.network, tier) {
-        (Network::Hosts(_), Tier::Landlock) => "off (a list of hosts needs namespaces)".to_owned(),
-        (network, _) => network.to_string(),
+    let user = match (identity, tier) {
+        (Identity::Own, Tier::Landlock) if rustix::process::geteuid().is_root() => {
+            "root without privileges (no other user could be used: give hart CAP_SETUID, and let others pass \
+             through the directories above its home)"
+                .to_owned()
+        }
+        (identity, _) => identity.describe(),
     };
+    let disk = DiskLimits::of(config);
     vec![
-        ("user", identity.describe()),
-        ("limits", cgroups.describe(limits)),
+        ("user", user),
+        ("limits", format!("{}, {disk}", cgroups.describe(Limits::of(config)))),
+        ("disk", Disk::new(vec![home.to_owned()], disk).describe()),
         ("landlock", abi),
-        ("network", network),
+        ("network", config.network.to_string()),
     ]
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hart_sandbox::{Denied, Exec, Exit, OutputSink, SandboxProvider, Stream};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{PATIENCE, Place, processes_with};
+use crate::support::{PATIENCE, Place, path, processes_with};
 
 #[derive(Default)]
 struct Heard {
@@ -92,6 +92,73 @@ async fn a_disk_filler_meets_its_limits() {
     assert!(!output.exit.success() && output.stderr.contains("space"), "{output:?}");
     let output = place.run("cd /tmp; seq 206000 | xargs touch 2>&1 | tail -n 1").await;
     assert!(output.stdout.contains("No space"), "{}", output.stdout);
+}
+
+#[tokio::test]
+async fn files_without_end_stop_at_the_quota_of_the_thread() {
+    const QUOTA: u64 = 48 << 20;
+    let Some(place) = Place::isolated_with(|config, _| {
+        config.disk_limit = QUOTA;
+        None
+    })
+    .await
+    else {
+        return;
+    };
+    let heard = Heard::default();
+    // Bounded by itself too, should the limit not hold: no more than 4 GB. Many files, so that no limit of one matters.
+    let filler =
+        "[ $$ = 2 ] || exit 3; for i in $(seq 1000); do head -c 4M /dev/zero > f$i; sleep 0.02; done";
+    let exec = Exec::new(filler).timeout(PATIENCE);
+    let output = place.sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
+    assert_eq!(output.exit, Exit::Signal(9), "{output:?}");
+    assert!(output.stderr.contains("the limit is 48 MiB; remove what is not needed"), "{output:?}");
+    assert!(heard.rules().contains(&"disk.quota"), "{:?}", heard.rules());
+    // Now nothing can be written, neither by commands nor by the file tools, but what is there can be removed.
+    let full = place.run("echo more > g").await;
+    assert!(!full.exit.success() && full.stderr.contains("the limit is 48 MiB"), "{full:?}");
+    assert_eq!(place.stdout("cat g | wc -c").await, "0");
+    let written = place.sandbox.write(&path("h"), b"more", hart_sandbox::WriteMode::Overwrite).await;
+    assert_eq!(written.unwrap_err().rule(), Some("disk.quota"));
+    place.stdout("rm f*").await;
+    assert_eq!(place.stdout("echo more > g; cat g").await, "more");
+    place.sandbox.write(&path("h"), b"more", hart_sandbox::WriteMode::Overwrite).await.unwrap();
+}
+
+#[tokio::test]
+async fn empty_files_without_end_stop_too() {
+    let Some(place) = Place::isolated_with(|config, _| {
+        config.disk_limit = 16 << 20;
+        None
+    })
+    .await
+    else {
+        return;
+    };
+    let heard = Heard::default();
+    let filler = "[ $$ = 2 ] || exit 3; for i in $(seq 60); do mkdir d$i; (cd d$i; seq 1000 | xargs touch); sleep 0.05; done";
+    let exec = Exec::new(filler).timeout(PATIENCE);
+    let output = place.sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
+    assert_eq!(output.exit, Exit::Signal(9), "{output:?}");
+    assert!(heard.rules().contains(&"disk.quota"), "{:?}", heard.rules());
+}
+
+#[tokio::test]
+async fn nothing_runs_or_is_written_where_the_disk_is_nearly_full() {
+    let Some(place) = Place::isolated_with(|config, _| {
+        config.disk_reserve = Some(u64::MAX);
+        None
+    })
+    .await
+    else {
+        return;
+    };
+    let ran = place.sandbox.exec(Exec::new("true"), None, &CancellationToken::new()).await;
+    let error = ran.unwrap_err();
+    assert_eq!(error.rule(), Some("disk.reserve"));
+    assert!(error.to_string().contains("must stay free; ask the user to make room"), "{error}");
+    let written = place.sandbox.write(&path("h"), b"more", hart_sandbox::WriteMode::Overwrite).await;
+    assert_eq!(written.unwrap_err().rule(), Some("disk.reserve"));
 }
 
 #[tokio::test]

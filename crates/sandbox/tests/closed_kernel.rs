@@ -1,5 +1,7 @@
 //! A kernel that closes user namespaces: Landlock confines, and without that commands are refused.
 
+use std::ops::RangeInclusive;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,11 +53,19 @@ pub(crate) async fn in_a_closed_kernel(test: &str, landlock: bool) -> Option<Pat
 
 /// Has the kernel answer as one without Landlock does.
 fn without_landlock() -> impl FnMut() -> std::io::Result<()> + Send + Sync + 'static {
+    without(libc::SYS_landlock_create_ruleset..=libc::SYS_landlock_restrict_self, libc::ENOSYS)
+}
+
+/// Has the kernel refuse these calls.
+fn without(
+    calls: RangeInclusive<libc::c_long>,
+    errno: i32,
+) -> impl FnMut() -> std::io::Result<()> + Send + Sync + 'static {
     let filter = [
         libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 },
-        libc::sock_filter { code: 0x35, jt: 0, jf: 2, k: libc::SYS_landlock_create_ruleset as u32 },
-        libc::sock_filter { code: 0x25, jt: 1, jf: 0, k: libc::SYS_landlock_restrict_self as u32 },
-        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32 },
+        libc::sock_filter { code: 0x35, jt: 0, jf: 2, k: *calls.start() as u32 },
+        libc::sock_filter { code: 0x25, jt: 1, jf: 0, k: *calls.end() as u32 },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ERRNO | errno as u32 },
         libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
     ];
     move || {
@@ -108,4 +118,78 @@ async fn the_operator_may_allow_unconfined_commands() {
     let stuck = Exec::new("echo up; sleep 600 & sleep 600").timeout(std::time::Duration::from_secs(1));
     let output = sandbox.exec(stuck, None, &Default::default()).await.unwrap();
     assert_eq!((output.exit, output.stdout.as_str()), (Exit::TimedOut, "up\n"));
+}
+
+#[tokio::test]
+async fn a_list_of_hosts_is_refused_where_nothing_can_enforce_it() {
+    let test = "closed_kernel::a_list_of_hosts_is_refused_where_nothing_can_enforce_it";
+    let Some(home) = in_a_closed_kernel(test, true).await else { return };
+    for allow_host_bash in [false, true] {
+        let network = serde_json::from_str(r#"["example.org"]"#).unwrap();
+        let config = SandboxConfig { network, allow_host_bash, ..SandboxConfig::default() };
+        let provider = LocalSandboxProvider::new(config, home.clone(), None).unwrap();
+        let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
+        assert_eq!(sandbox.capabilities().tier, Tier::Refused);
+        let error = sandbox.exec(Exec::new("touch ran"), None, &Default::default()).await.unwrap_err();
+        let SandboxError::Unavailable { reason, fix } = &error else { panic!("{error}") };
+        assert!(reason.starts_with("`sandbox.network` lists hosts, and only namespaces"), "{reason}");
+        assert!(reason.contains("unshare("), "{reason}");
+        assert!(fix.contains("max_user_namespaces") && fix.ends_with("`sandbox.network: off`"), "{fix}");
+    }
+    // An empty list allows nothing, which can be had.
+    let network = serde_json::from_str("[]").unwrap();
+    let config = SandboxConfig { network, ..SandboxConfig::default() };
+    let provider = LocalSandboxProvider::new(config, home, None).unwrap();
+    assert_eq!(provider.tier().tier, Tier::Landlock, "{}", provider.tier());
+}
+
+/// Set only in the second process of the test below.
+const AS_ROOT: &str = "HART_SANDBOX_TEST_ROOT_WITHOUT_NAMESPACES";
+
+#[tokio::test]
+async fn without_namespaces_a_root_hart_still_runs_commands_as_another_user() {
+    if let Some(home) = std::env::var_os(AS_ROOT).map(PathBuf::from) {
+        let start = async |run_as: u32| {
+            let config = SandboxConfig { run_as, ..SandboxConfig::default() };
+            let provider = LocalSandboxProvider::new(config, home.clone(), None).unwrap();
+            let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
+            (provider.tier().to_string(), sandbox)
+        };
+        let (report, sandbox) = start(65_532).await;
+        assert!(report.contains("landlock (no namespaces)"), "{report}");
+        assert!(report.contains("user: uid 65532, files owned by it"), "{report}");
+        sandbox.write(&path("d/f"), b"x", WriteMode::Overwrite).await.unwrap();
+        let command =
+            "echo y >> /mnt/user-data/workspace/d/f && cat d/f && id -u && echo z > /tmp/s && echo w > w";
+        let output = sandbox.exec(Exec::new(command), None, &Default::default()).await.unwrap();
+        assert_eq!(output.stdout, "xy\n65532\n", "{output:?}");
+        let made = home.join("users/u/threads/t/user-data/workspace/w");
+        assert_eq!(std::fs::metadata(made).unwrap().uid(), 65_532);
+        assert_eq!(sandbox.read(&path("w")).await.unwrap(), b"w\n");
+        // Where that user cannot get to its files, commands stay root, and the report says why.
+        std::fs::set_permissions(home.parent().unwrap(), PermissionsExt::from_mode(0o700)).unwrap();
+        let (report, sandbox) = start(65_533).await;
+        assert!(report.contains("root without privileges") && report.contains("pass through"), "{report}");
+        let output =
+            sandbox.exec(Exec::new("id -u; cat /etc/shadow"), None, &Default::default()).await.unwrap();
+        assert_eq!(output.stdout, "0\n", "{output:?}");
+        return;
+    }
+    let Some(place) = Place::isolated().await else { return };
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    std::fs::set_permissions(place.home.parent().unwrap(), PermissionsExt::from_mode(0o711)).unwrap();
+    std::fs::set_permissions(&place.home, PermissionsExt::from_mode(0o711)).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let test = "closed_kernel::without_namespaces_a_root_hart_still_runs_commands_as_another_user";
+    command.args(["--nocapture", "--exact", test]).env(AS_ROOT, &place.home);
+    #[expect(unsafe_code, reason = "runs between fork and exec")]
+    // SAFETY: two system calls on data made before fork.
+    unsafe {
+        command.pre_exec(without(libc::SYS_unshare..=libc::SYS_unshare, libc::EPERM));
+    }
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
 }

@@ -15,8 +15,23 @@ async fn the_host_has_no_other_files() {
     std::fs::write(place.outside.join("secret"), "secret").unwrap();
     let top = place.stdout("ls -A /").await;
     let allowed = [
-        "bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "mnt", "opt", "proc", "run", "sbin", "tmp",
-        "usr", "var",
+        "bin",
+        "conversation_history",
+        "dev",
+        "etc",
+        "large_tool_results",
+        "lib",
+        "lib32",
+        "lib64",
+        "libx32",
+        "mnt",
+        "opt",
+        "proc",
+        "run",
+        "sbin",
+        "tmp",
+        "usr",
+        "var",
     ];
     assert!(top.lines().all(|name| allowed.contains(&name)), "{top}");
     for hidden in
@@ -119,6 +134,28 @@ async fn pid_1_shows_nothing_of_the_memory_it_came_from() {
     }
     assert!(!place.run("ls /proc/1/root/ && ls /proc/1/fd/").await.exit.success());
     assert!(!place.run("ls /proc/1/cwd/").await.exit.success());
+}
+
+#[tokio::test]
+async fn pid_1_does_not_say_how_hart_was_called() {
+    // This test's own arguments stand for hart's: they name this very test or its filter, and the binary's path.
+    let Some(place) = Place::isolated().await else { return };
+    let shown = place.stdout("tr '\\0' ' ' < /proc/1/cmdline; cat /proc/1/comm").await;
+    assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), ["sandbox-init", "sandbox-init"], "{shown:?}");
+    let own = std::fs::read("/proc/self/cmdline").unwrap();
+    let own = String::from_utf8_lossy(&own).into_owned();
+    assert!(own.contains("/main-") || own.contains("/tests"), "hart's own line is untouched: {own:?}");
+    let home = place.home.to_str().unwrap();
+    for window in
+        ["cmdline", "environ", "fd", "exe", "maps", "cwd", "stat", "status", "comm", "task/1/cmdline"]
+    {
+        let seen = place.run(&format!("cat /proc/1/{window}; ls -l /proc/1/{window}")).await;
+        for part in own.split('\0').chain([home, "HART_", "CARGO"]).filter(|part| part.len() > 2) {
+            assert!(!seen.stdout.contains(part), "{window} shows {part}: {seen:?}");
+        }
+    }
+    let fds = place.stdout("ls -l /proc/[0-9]*/fd 2>/dev/null; true").await;
+    assert!(!fds.contains(home), "{fds}");
 }
 
 #[tokio::test]

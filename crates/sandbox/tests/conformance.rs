@@ -17,6 +17,7 @@ use crate::support::{PATIENCE, Place, path};
 
 async fn suite(sandbox: Arc<dyn Sandbox>) {
     files(&*sandbox).await;
+    archives(&*sandbox).await;
     searches(&*sandbox).await;
     commands(&*sandbox).await;
     endings(&*sandbox).await;
@@ -47,6 +48,35 @@ async fn files(sandbox: &dyn Sandbox) {
     for outside in ["/etc/passwd", "../../../etc/passwd", "/mnt/user-data/../x", ""] {
         assert!(sandbox.path(outside).is_err(), "{outside}");
     }
+}
+
+/// What hart keeps for the thread: read by tools and commands, written by neither.
+async fn archives(sandbox: &dyn Sandbox) {
+    for name in ["/large_tool_results/call_1", "/conversation_history/session.md"] {
+        let file = sandbox.path(name).unwrap();
+        sandbox.archive(&file, b"first\n", WriteMode::Overwrite).await.unwrap();
+        sandbox.archive(&file, b"needle in it\n", WriteMode::Append).await.unwrap();
+        assert_eq!(sandbox.read_text(&file).await.unwrap(), "first\nneedle in it\n");
+        assert_eq!(sandbox.grep(GrepQuery::new(file.clone(), "needle")).await.unwrap().matches[0].line, 2);
+        let refused = sandbox.write(&file, b"forged", WriteMode::Overwrite).await.unwrap_err();
+        assert!(matches!(refused, SandboxError::ReadOnly(_)), "{refused}");
+        assert!(matches!(sandbox.remove(&file).await, Err(SandboxError::ReadOnly(_))));
+        let output =
+            run(sandbox, &format!("grep -n needle {name}; cd {} && pwd", name.rsplit_once('/').unwrap().0))
+                .await;
+        assert_eq!(
+            output.stdout,
+            format!("2:needle in it\n{}\n", name.rsplit_once('/').unwrap().0),
+            "{output:?}"
+        );
+        if sandbox.capabilities().tier != Tier::Host {
+            let output = run(sandbox, &format!("echo forged > {name} || rm {name}")).await;
+            assert_ne!(output.exit, Exit::Code(0));
+            assert!(sandbox.read_text(&file).await.unwrap().starts_with("first"), "{output:?}");
+        }
+    }
+    let elsewhere = sandbox.archive(&path("x.txt"), b"", WriteMode::Overwrite).await.unwrap_err();
+    assert!(matches!(elsewhere, SandboxError::NotFound(_)), "{elsewhere}");
 }
 
 async fn searches(sandbox: &dyn Sandbox) {

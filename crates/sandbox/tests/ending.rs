@@ -7,7 +7,7 @@ use hart_sandbox::{Exec, Exit, LocalSandboxProvider, SandboxConfig, SandboxProvi
 use hart_types::{ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Place, eventually, processes_with};
+use crate::support::{Place, eventually, processes_with, tree_of};
 
 /// Prints, leaves a process in a session of its own that ignores signals, and stays.
 fn stubborn(marker: &str) -> String {
@@ -122,19 +122,21 @@ async fn killing_hart_takes_the_whole_tree() {
     }
     let Some(place) = Place::isolated().await else { return };
     let marker = marker("kill");
-    // The marker is also an argument (a filter that matches no test), so it finds hart's own forks too.
     let mut helper = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "ending::killing_hart_takes_the_whole_tree", &marker])
+        .args(["--exact", "ending::killing_hart_takes_the_whole_tree"])
         .env(TO_BE_KILLED, format!("{marker}|{}", place.home.display()))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     // The helper, its waiter, pid 1, the command and the process in its own session.
-    eventually("the start of the tree", || processes_with(&marker).len() >= 5).await;
+    let started = || tree_of(helper.id()).len() >= 5 && processes_with(&marker).len() >= 2;
+    eventually("the start of the tree", started).await;
+    let tree = tree_of(helper.id());
     helper.kill().unwrap();
     helper.wait().unwrap();
-    eventually("the end of the tree", || processes_with(&marker).is_empty()).await;
+    let alive = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    eventually("the end of the tree", || !tree.iter().any(alive) && processes_with(&marker).is_empty()).await;
 }
 
 #[tokio::test]

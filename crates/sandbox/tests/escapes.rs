@@ -1,7 +1,6 @@
 //! Ways out, each tried: a table of attempts with the rule that stops them.
 //!
-//! A command "escapes" by ending with 0. Rules of `seccomp` are reported by the kernel to hart, so for them the test
-//! also asks that hart heard of it. The other layers refuse without a word; there the id in the table is all there is.
+//! A command "escapes" by ending with 0. Each attempt must also leave a line with the id of a rule that the guide lists.
 //! Every attempt is written so that, were it to succeed, the machine would stay as it is.
 
 use std::os::unix::fs::PermissionsExt;
@@ -27,65 +26,68 @@ enum In {
 }
 use In::{All, Namespaces};
 
-/// Rule, where, attempt. `{outside}` is a directory beside hart's home with a file `secret`, `{home}` hart's home,
+/// Of an attempt that tries nothing against a rule: what it looks for is simply not there. The guide names them.
+const NOTHING_TRIED: &str = "";
+
+/// Rules (one of them must be heard), where, attempt. `{outside}` is a directory beside hart's home with a file `secret`, `{home}` hart's home,
 /// `{other}` the workspace of another thread, `{port}` a TCP port and `{name}` an abstract socket of the host.
 const TABLE: &[(&str, In, &str)] = &[
     // Writing outside.
-    ("mount.absent", All, "echo x > {outside}/new"),
-    ("mount.absent", All, "echo x >> {outside}/secret"),
-    ("mount.absent", All, "mkdir {home}/config.d"),
-    ("mount.absent", All, "echo x > {home}/config.yaml"),
-    ("mount.absent", All, "echo x > {other}/planted"),
-    ("mount.absent", All, "touch {outside}/../planted"),
-    ("mount.read-only", All, "echo x > /usr/hart-test"),
-    ("mount.read-only", All, "echo x > /etc/hart-test"),
-    ("mount.read-only", All, "echo x > /etc/ld.so.preload"),
-    ("mount.read-only", All, "mkdir /opt/hart-test"),
-    ("mount.read-only", All, "echo x > /hart-test"),
-    ("mount.read-only", All, "echo x > /var/hart-test"),
-    ("mount.read-only", All, "echo x > /run/hart-test"),
-    ("mount.read-only", All, "echo x > /dev/hart-test"),
-    ("mount.read-only", Namespaces, "echo x > /mnt/user-data/hart-test"),
-    ("mount.read-only", All, "mkdir -p /root/hart-test && rmdir /root/hart-test"),
+    ("file.write|text.hidden-path", All, "echo x > {outside}/new"),
+    ("file.write|text.hidden-path", All, "echo x >> {outside}/secret"),
+    ("file.write|text.hidden-path", All, "mkdir {home}/config.d"),
+    ("file.write|text.hidden-path", All, "echo x > {home}/config.yaml"),
+    ("file.write|text.hidden-path", All, "echo x > {other}/planted"),
+    ("file.write|text.hidden-path", All, "touch {outside}/../planted"),
+    ("file.write", All, "echo x > /usr/hart-test"),
+    ("file.write", All, "echo x > /etc/hart-test"),
+    ("file.write", All, "echo x > /etc/ld.so.preload"),
+    ("file.write", All, "mkdir /opt/hart-test"),
+    ("file.write", All, "echo x > /hart-test"),
+    ("file.write", All, "echo x > /var/hart-test"),
+    ("file.write", All, "echo x > /run/hart-test"),
+    ("file.write", All, "echo x > /dev/hart-test"),
+    ("file.write", Namespaces, "echo x > /mnt/user-data/hart-test"),
+    ("file.write|text.hidden-path", All, "mkdir -p /root/hart-test && rmdir /root/hart-test"),
     // Reading outside.
-    ("mount.absent", All, "cat {outside}/secret"),
-    ("mount.absent", All, "ls {home}/users"),
-    ("mount.absent", All, "cat {other}/private"),
-    ("mount.absent", All, "ls /root/.ssh || ls /home/*/.ssh"),
-    ("mount.absent", All, "cat /etc/shadow"),
-    ("mount.absent", All, "cat /etc/sudoers"),
-    ("mount.absent", All, "ls /etc/ssl/private"),
-    ("mount.absent", All, "ls /var/lib"),
-    ("mount.absent", All, "ls /sys/kernel"),
-    ("mount.absent", All, "ls /boot"),
+    ("text.hidden-path", All, "cat {outside}/secret"),
+    ("text.hidden-path", All, "ls {home}/users"),
+    ("text.hidden-path", All, "cat {other}/private"),
+    ("text.hidden-path", All, "ls /root/.ssh || ls /home/*/.ssh"),
+    ("text.hidden-path", All, "cat /etc/shadow"),
+    ("text.hidden-path", All, "cat /etc/sudoers"),
+    ("text.hidden-path", All, "ls /etc/ssl/private"),
+    ("text.hidden-path", All, "ls /var/lib"),
+    ("text.hidden-path", All, "ls /sys/kernel"),
+    ("text.hidden-path", All, "ls /boot"),
     // Links.
-    ("mount.absent", All, "ln -s {outside}/secret l1 && cat l1"),
-    ("mount.absent", All, "ln -s {outside} l2 && echo x > l2/new"),
-    ("mount.absent", All, "ln {outside}/secret l3"),
-    ("mount.absent", Namespaces, "ln /etc/passwd l4"),
-    ("mount.absent", All, "cat /proc/self/cwd/../../../../../../../..{outside}/secret"),
+    ("file.link|text.hidden-path", All, "ln -s {outside}/secret l1 && cat l1"),
+    ("file.link|text.hidden-path", All, "ln -s {outside} l2 && echo x > l2/new"),
+    ("file.link|text.hidden-path", All, "ln {outside}/secret l3"),
+    ("file.link", Namespaces, "ln /etc/passwd l4"),
+    ("text.hidden-path", All, "cat /proc/self/cwd/../../../../../../../..{outside}/secret"),
     // Through processes.
-    ("pid.namespace", Namespaces, "[ -d /proc/{pid} ] && cat /proc/{pid}/cmdline | grep -q ."),
-    ("proc.inspection", All, "cat /proc/1/environ | grep -q ."),
-    ("proc.inspection", All, "head -c1 /proc/1/mem"),
-    ("proc.inspection", All, "ls /proc/1/root/"),
-    ("proc.inspection", All, "readlink /proc/1/fd/0"),
-    ("proc.inspection", All, "ls /proc/1/cwd/"),
-    ("proc.inspection", All, "cat /proc/$PPID/environ | grep -q ."),
-    ("proc.inspection", All, "head -c1 /proc/$PPID/mem"),
-    ("proc.inspection", All, "cat /proc/{pid}/environ | grep -q ."),
-    ("pid.namespace", All, "kill -0 {pid}"),
-    ("proc.inspection", Namespaces, "perl -e 'exit(syscall(101, 16, 1, 0, 0) == 0 ? 0 : 1)'"),
-    ("env.allow-list", All, "env | grep -qi 'secret\\|token\\|cargo'"),
-    ("fd.closed", All, "ls -l /proc/self/fd | grep -q 'secret\\|socket:\\|/home/'"),
+    ("text.process", Namespaces, "[ -d /proc/{pid} ] && cat /proc/{pid}/cmdline | grep -q ."),
+    ("text.process", All, "cat /proc/1/environ | grep -q ."),
+    ("text.process", All, "head -c1 /proc/1/mem"),
+    ("text.process", All, "ls /proc/1/root/"),
+    ("text.process", All, "readlink /proc/1/fd/0"),
+    ("text.process", All, "ls /proc/1/cwd/"),
+    ("text.process", All, "cat /proc/$PPID/environ | grep -q ."),
+    ("text.process", All, "head -c1 /proc/$PPID/mem"),
+    ("text.process", All, "cat /proc/{pid}/environ | grep -q ."),
+    ("process.signal", All, "kill -0 {pid}"),
+    ("seccomp.process", Namespaces, "perl -e 'exit(syscall(101, 16, 1, 0, 0) == 0 ? 0 : 1)'"),
+    (NOTHING_TRIED, All, "env | grep -qi 'secret\\|token\\|cargo'"),
+    (NOTHING_TRIED, All, "ls -l /proc/self/fd | grep -q 'secret\\|socket:\\|/home/'"),
     // Kernel settings; opened, never written.
-    ("mount.read-only", All, "exec 3>>/proc/sys/kernel/core_pattern"),
-    ("mount.read-only", All, "exec 3>>/proc/sys/vm/drop_caches"),
-    ("mount.read-only", All, "exec 3>>/proc/sysrq-trigger"),
-    ("mount.absent", All, "exec 3>>/sys/kernel/uevent_helper"),
-    ("mount.absent", All, "exec 3>>/sys/fs/cgroup/cgroup.procs"),
-    ("mount.absent", All, "exec 3</dev/mem || exec 3</dev/kmsg || exec 3</dev/vda || exec 3</dev/sda"),
-    ("mount.absent", All, "exec 3<>/dev/kvm || exec 3<>/dev/net/tun || exec 3<>/dev/fuse"),
+    ("file.write", All, "exec 3>>/proc/sys/kernel/core_pattern"),
+    ("file.write", All, "exec 3>>/proc/sys/vm/drop_caches"),
+    ("file.write", All, "exec 3>>/proc/sysrq-trigger"),
+    ("file.write", All, "exec 3>>/sys/kernel/uevent_helper"),
+    ("file.write", All, "exec 3>>/sys/fs/cgroup/cgroup.procs"),
+    ("text.hidden-path", All, "exec 3</dev/mem || exec 3</dev/kmsg || exec 3</dev/vda || exec 3</dev/sda"),
+    ("file.write", All, "exec 3<>/dev/kvm || exec 3<>/dev/net/tun || exec 3<>/dev/fuse"),
     // Calls.
     ("seccomp.mount", All, "perl -e 'exit(syscall(165, 0, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
     ("seccomp.mount", All, "mount -t tmpfs none /tmp"),
@@ -101,7 +103,11 @@ const TABLE: &[(&str, In, &str)] = &[
         All,
         "perl -e 'exit(syscall(56, 0x10000011, 0, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'",
     ),
-    ("clone3.absent", All, "perl -e 'exit(syscall(435, 0, 0) == -1 && $!+0 == 38 ? 1 : 0)'"),
+    (
+        "seccomp.namespace",
+        All,
+        "perl -e '$a = pack(\"Q8\", 0x10000000, 0, 0, 0, 17, 0, 0, 0); exit(syscall(435, $a, 64) == -1 && $!+0 == 38 ? 1 : 0)'",
+    ),
     ("seccomp.kernel-api", All, "perl -e 'exit(syscall(321, 0, 0, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
     ("seccomp.kernel-api", All, "perl -e 'exit(syscall(298, 0, 0, -1, -1, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
     ("seccomp.kernel-api", All, "perl -e 'exit(syscall(323, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
@@ -119,42 +125,42 @@ const TABLE: &[(&str, In, &str)] = &[
         "perl -e '$f = \"made\"; exit(syscall(257, -100, $f, 0x41, 04755) == -1 ? 1 : 0)'",
     ),
     // Capabilities and users.
-    ("cap.none", All, "grep -q 'CapEff.*[1-9a-f]' /proc/self/status"),
-    ("cap.none", All, "chroot / true"),
-    ("cap.none", All, "perl -e 'exit(chown(0, 0, \"/mnt/user-data/workspace/f\") ? 0 : 1)'"),
-    ("cap.none", Namespaces, "perl -e '$< = 0; exit($< == 0 ? 0 : 1)'"),
-    ("cap.none", Namespaces, "su -c true root </dev/null || sudo -n true"),
-    ("cap.none", All, "mknod disk b 254 0"),
+    (NOTHING_TRIED, All, "grep -q 'CapEff.*[1-9a-f]' /proc/self/status"),
+    ("seccomp.privilege", All, "chroot / true"),
+    ("seccomp.privilege", Namespaces, ": > f; perl -e 'exit(chown(0, 0, \"f\") ? 0 : 1)'"),
+    ("seccomp.privilege", Namespaces, "perl -e '$< = 0; exit($< == 0 ? 0 : 1)'"),
+    ("text.become-user", Namespaces, "su -c true root </dev/null || sudo -n true"),
+    ("seccomp.privilege", All, "mknod disk b 254 0"),
     (
-        "cap.none",
+        "file.write",
         All,
         "[ $(($(cat /proc/self/oom_score_adj))) -lt 800 ] || echo -1000 > /proc/self/oom_score_adj",
     ),
     // Network.
-    ("net.namespace", All, "exec 3<>/dev/tcp/127.0.0.1/{port}"),
-    ("net.namespace", All, "exec 3<>/dev/tcp/::1/{port}"),
-    ("net.namespace", All, "exec 3<>/dev/tcp/169.254.169.254/80"),
-    ("net.namespace", All, "getent hosts example.org"),
+    ("net.loopback|seccomp.socket", All, "exec 3<>/dev/tcp/127.0.0.1/{port}"),
+    ("net.loopback|seccomp.socket", All, "exec 3<>/dev/tcp/::1/{port}"),
+    ("net.off|seccomp.socket", All, "exec 3<>/dev/tcp/169.254.169.254/80"),
+    ("net.loopback|seccomp.socket", All, "getent hosts example.org"),
     (
-        "net.namespace",
+        "net.local|seccomp.socket",
         All,
         "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack(\"Sa*\", 1, \"\\0{name}\")) or exit 1'",
     ),
     (
-        "mount.absent",
+        "net.local|seccomp.socket",
         All,
         "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un(\"{outside}/socket\")) or exit 1'",
     ),
-    ("mount.absent", Namespaces, "ls /var/run/docker.sock || ls /run/dbus || ls /run/user"),
+    ("text.hidden-path", Namespaces, "ls /var/run/docker.sock || ls /run/dbus || ls /run/user"),
     ("seccomp.socket", All, "perl -e 'socket(S, 40, 1, 0) or exit 1'"),
     ("seccomp.socket", All, "perl -e 'socket(S, 17, 3, 0) or exit 1'"),
     ("seccomp.socket", All, "perl -e 'socket(S, 38, 5, 0) or exit 1'"),
-    ("cap.none", All, "perl -e 'socket(S, 2, 3, 1) or exit 1'"),
+    ("seccomp.privilege", All, "perl -e 'socket(S, 2, 3, 1) or exit 1'"),
     // Bombs' fuses, and what stays.
     ("rlimit.core", All, "ulimit -c unlimited"),
     ("rlimit.file-size", All, "truncate -s 9G big"),
     ("seccomp.terminal", All, "perl -e 'exit(syscall(16, 0, 0x5412, 0) == -1 && $!+0 == 1 ? 1 : 0)'"),
-    ("mount.private", Namespaces, "[ -e /dev/shm/{name} ] || [ -e /tmp/{name} ]"),
+    ("text.hidden-path", Namespaces, "[ -e /dev/shm/{name} ] || [ -e /tmp/{name} ]"),
 ];
 
 #[derive(Default)]
@@ -213,7 +219,8 @@ async fn attempt_all(home: &Path, tier: Tier) -> usize {
         if output.exit.success() {
             failures.push(format!("ESCAPED {rule}: {attempt}\n  {output:?}"));
         }
-        if rule.starts_with("seccomp.") && !heard.contains(rule) {
+        let logged = *rule == NOTHING_TRIED || rule.split('|').any(|rule| heard.contains(&rule));
+        if !logged {
             failures.push(format!("NOT LOGGED {rule}: {attempt}\n  heard {heard:?}, {output:?}"));
         }
     }
@@ -282,4 +289,40 @@ fn the_same_holds_for_an_ordinary_user() {
         "{printed}{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn the_guide_lists_every_rule_and_every_attempt_without_one() {
+    let guide = include_str!("../../../docs/guide/sandbox.md");
+    let (prefix, nothing) =
+        (|rule: &str| format!("`{rule}`"), |row: &&(&str, In, &str)| row.0 == NOTHING_TRIED);
+    for rule in TABLE.iter().flat_map(|(rules, ..)| rules.split('|')).filter(|rule| !rule.is_empty()) {
+        assert!(guide.contains(&prefix(rule)), "{rule} is not in the guide");
+    }
+    let unlogged: Vec<&str> = TABLE.iter().filter(nothing).map(|(_, _, attempt)| *attempt).collect();
+    assert_eq!(unlogged.len(), 3, "{unlogged:?}");
+    for attempt in unlogged {
+        assert!(guide.contains(&prefix(attempt)), "{attempt} is not in the guide");
+    }
+}
+
+#[tokio::test]
+async fn ordinary_work_leaves_no_line() {
+    let Some(place) = crate::support::Place::isolated().await else { return };
+    for work in [
+        "mkdir -p /mnt/user-data/workspace/a/b && touch a/b/c && echo x > /tmp/y && cp -r a z && mv z w && rm -rf w",
+        "ln -s a/b link && ln -s /usr/bin/env env && ln a/b/c hard && cat link/c; ls -la / /etc /usr /mnt/user-data",
+        "cd /tmp && for i in 1 2 3; do echo $i > $i 2>/dev/null; done; cat * | sort > all; sleep 0.01 & kill $!; wait",
+        "echo 'see /etc/shadow' > note; printf '%s' /root; sed -n '/x/p' note; awk '/see/ {print $1}' note; ulimit -c 0",
+        "[ ! -x /usr/bin/python3 ] || python3 -c 'import json, tempfile, threading; \
+         threading.Thread(target=int).start(); open(\"j\", \"w\").write(json.dumps([1])); tempfile.mkdtemp()'",
+        "[ ! -x /usr/bin/git ] || (git init -q g && cd g && echo x > f && git add f && git -c user.name=a -c user.email=b \
+         commit -qm x && git clone -q . ../h)",
+    ] {
+        let heard = Heard::default();
+        let exec = Exec::new(work).timeout(PATIENCE);
+        let output = place.sandbox.exec(exec, Some(&heard), &CancellationToken::new()).await.unwrap();
+        assert!(output.exit.success(), "{work}: {output:?}");
+        assert_eq!(heard.0.into_inner().unwrap(), [] as [&str; 0], "{work}: {output:?}");
+    }
 }

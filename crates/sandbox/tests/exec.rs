@@ -155,3 +155,17 @@ async fn many_at_once() {
         assert_eq!(printed, number.to_string());
     }
 }
+
+#[tokio::test]
+async fn a_host_path_printed_in_two_pieces_is_masked() {
+    let Some(place) = Place::isolated().await else { return };
+    let seen = std::sync::Mutex::new(String::new());
+    let sink = |_: Stream, text: &str| seen.lock().unwrap().push_str(text);
+    // What the kernel says the workspace was mounted from, with a pause in the middle of it.
+    let command = "p=$(grep -o ' [^ ]*/user-data/workspace ' /proc/self/mountinfo | head -n 1); \
+                   for cut in 3 10 30; do printf %s \"${p:0:cut}\"; sleep 0.1; printf '%s\\n' \"${p:cut}\"; done";
+    let exec = Exec::new(command).timeout(PATIENCE);
+    let output = place.sandbox.exec(exec, Some(&sink), &CancellationToken::new()).await.unwrap();
+    assert_eq!(output.stdout, " /mnt/user-data/workspace \n".repeat(3), "{output:?}");
+    assert_eq!(*seen.lock().unwrap(), output.stdout);
+}

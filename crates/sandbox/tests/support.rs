@@ -109,3 +109,23 @@ pub(crate) fn processes_with(marker: &str) -> Vec<u32> {
     }
     found
 }
+
+/// A process and all that descend from it.
+pub(crate) fn tree_of(root: u32) -> Vec<u32> {
+    let mut tree = vec![root];
+    let mut parents = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        // The name in it may hold anything, so counting starts behind it.
+        let parent =
+            stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        parents.extend(pid.zip(parent));
+    }
+    while let Some((pid, _)) =
+        parents.iter().find(|(pid, parent)| tree.contains(parent) && !tree.contains(pid))
+    {
+        tree.push(*pid);
+    }
+    tree
+}

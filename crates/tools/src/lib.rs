@@ -8,20 +8,32 @@ mod background;
 mod bash;
 mod cut;
 mod fs;
+mod human_input;
 mod lenient;
+mod outline;
 mod output_budget;
+mod path_access;
 mod present_files;
 mod read_marks;
 mod sandboxed;
+mod uploads;
+mod view_image;
+mod write_todos;
 
 use std::sync::Arc;
 
 use hart_kernel::{Tool, Typed};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
-pub use output_budget::ToolOutputConfig;
+pub use human_input::HumanInputResponse;
+pub use outline::outline;
+pub use output_budget::{ToolOutputConfig, line_preview, long_message_path};
+pub use path_access::{PathAccess, path_access};
 pub use present_files::Artifacts;
 pub use read_marks::{FileAccess, ReadMarks, changed_since, file_access, never_read};
+pub use uploads::{UploadedFile, UploadedFiles, in_bytes};
+pub use view_image::{ViewedImage, ViewedImages, viewed};
+pub use write_todos::{Todo, TodoStatus, Todos};
 
 use sandboxed::Sandboxed;
 
@@ -48,4 +60,22 @@ pub fn sandbox_tools(provider: Arc<dyn SandboxProvider>, config: &SandboxConfig)
 /// The tool that ends a run with a question to the user.
 pub fn ask_clarification() -> Arc<dyn Tool> {
     Typed::shared(ask_clarification::AskClarification)
+}
+
+/// The tool that shows images to the model. An agent that offers it declares the state key [`ViewedImages`] and puts the
+/// images into the request.
+pub fn view_image(provider: Arc<dyn SandboxProvider>) -> Arc<dyn Tool> {
+    let place = Sandboxed::new(provider, &SandboxConfig::default());
+    Typed::shared(view_image::ViewImage(Arc::new(place)))
+}
+
+/// The tool that lists what the user handed in.
+pub fn list_uploaded_files(provider: Arc<dyn SandboxProvider>) -> Arc<dyn Tool> {
+    let place = Sandboxed::new(provider, &SandboxConfig::default());
+    Typed::shared(uploads::ListUploadedFiles(Arc::new(place)))
+}
+
+/// The tool that keeps the plan. An agent that offers it declares the state key [`Todos`].
+pub fn write_todos() -> Arc<dyn Tool> {
+    Typed::shared(write_todos::WriteTodos)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hart_kernel::{ToolContext, ToolError};
-use hart_sandbox::{Sandbox, SandboxConfig, SandboxError, SandboxProvider};
+use hart_sandbox::{GlobQuery, Sandbox, SandboxConfig, SandboxError, SandboxProvider, USER_DATA, VPath};
 
 #[derive(Debug)]
 pub(crate) struct Sandboxed {
@@ -60,6 +60,25 @@ pub(crate) fn explain(error: impl Into<SandboxError>) -> ToolError {
         }
         _ => failed(error),
     }
+}
+
+/// For a file that is not there: names the files that are called the same, which is where most slips lie.
+pub(crate) async fn missing(sandbox: &dyn Sandbox, path: VPath) -> ToolError {
+    let error = SandboxError::NotFound(path.clone());
+    let name = path.file_name();
+    if name.contains(['*', '?', '[', ']', '{', '}', '\\']) {
+        return explain(error);
+    }
+    let query = match sandbox.path(USER_DATA) {
+        Ok(base) => GlobQuery { max_results: 3, ..GlobQuery::new(base, name) },
+        Err(_) => return explain(error),
+    };
+    let found = sandbox.glob(query).await.map(|found| found.paths).unwrap_or_default();
+    if found.is_empty() {
+        return explain(error);
+    }
+    let found: Vec<String> = found.iter().map(|path| format!("`{path}`")).collect();
+    failed(format!("{error}. There is {}", found.join(", ")))
 }
 
 pub(crate) fn failed(message: impl Display) -> ToolError {

@@ -229,6 +229,49 @@ async fn a_text_that_is_not_there_is_hinted_at() {
 }
 
 #[tokio::test]
+async fn windows_line_ends_need_not_be_written() {
+    let place = Place::new();
+    place.put("workspace/notes.txt", "one\r\ntwo\r\nthree\r\n");
+    let edit = async |old: &str, new: &str| {
+        place.ok("str_replace", json!({"path": NOTES, "old_str": old, "new_str": new})).await
+    };
+    assert_eq!(edit("one\ntwo", "1\n2").await, "OK");
+    assert_eq!(edit("three", "3\n4").await, "OK");
+    assert_eq!(place.get("workspace/notes.txt"), "1\r\n2\r\n3\r\n4\r\n");
+    // Who writes them is taken at his word, and a file with both keeps what it has.
+    assert_eq!(edit("1\r\n", "1\n").await, "OK");
+    assert_eq!(edit("1", "0\n1").await, "OK");
+    assert_eq!(place.get("workspace/notes.txt"), "0\n1\n2\r\n3\r\n4\r\n");
+}
+
+#[tokio::test]
+async fn a_file_of_the_same_name_elsewhere_is_named() {
+    let place = Place::new();
+    place.put("workspace/src/a.py", "x");
+    let expected = "no such file or directory: `/mnt/user-data/workspace/scr/a.py`; list its parent directory to \
+                    see what is there. There is `/mnt/user-data/workspace/src/a.py`";
+    assert_eq!(place.fails("read_file", json!({"path": "scr/a.py"})).await, expected);
+    let edit = json!({"path": "scr/a.py", "old_str": "x", "new_str": "y"});
+    assert_eq!(place.fails("str_replace", edit).await, expected);
+}
+
+#[tokio::test]
+async fn what_read_file_says_about_the_rest_of_a_line_is_true() {
+    let Some(place) = Place::for_commands(SandboxConfig::default()) else { return };
+    let line: String = (0..40_000).map(|index| if index % 3 == 0 { 'ä' } else { 'x' }).chain(['E']).collect();
+    place.put("workspace/it's.txt", format!("first\n{}\nlast\n", line.repeat(2)));
+    let text = place.ok("read_file", json!({"path": "it's.txt", "start_line": 2})).await;
+    let (shown, note) = text.split_once('\n').unwrap();
+    let command = note.split('`').nth(1).unwrap().replace("head -c 20000", "cat");
+    let rest = place.ok("bash", json!({"command": format!("{command} > rest.txt; echo done")})).await;
+    assert_eq!(rest, "done");
+    assert_eq!(format!("{shown}{}", place.get("workspace/rest.txt")), format!("{}\n", line.repeat(2)));
+    assert!(note.contains("; the line after it is start_line=3]"), "{note}");
+    let last = place.ok("read_file", json!({"path": "it's.txt", "start_line": 3})).await;
+    assert_eq!(last, "last\n");
+}
+
+#[tokio::test]
 async fn edits_without_a_meaning_are_refused() {
     let place = Place::new();
     place.put("workspace/notes.txt", "x");

@@ -1,12 +1,14 @@
 //! What models are told about the tools.
 
+use std::sync::Arc;
+
 use hart_kernel::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::place::Closed;
 
 /// `(tool, its arguments in order, those it requires)`.
-const EXPECTED: [(&str, &[&str], &[&str]); 11] = [
+const EXPECTED: [(&str, &[&str], &[&str]); 14] = [
     ("bash", &["description", "command", "background"], &["description", "command"]),
     ("background", &["description", "action", "id", "wait_seconds"], &["description", "action"]),
     ("ls", &["description", "path"], &["description", "path"]),
@@ -17,7 +19,19 @@ const EXPECTED: [(&str, &[&str], &[&str]); 11] = [
     ),
     (
         "grep",
-        &["description", "pattern", "path", "glob", "literal", "case_sensitive", "max_results"],
+        &[
+            "description",
+            "pattern",
+            "path",
+            "glob",
+            "literal",
+            "case_sensitive",
+            "output_mode",
+            "context",
+            "before",
+            "after",
+            "max_results",
+        ],
         &["description", "pattern", "path"],
     ),
     ("read_file", &["description", "path", "start_line", "end_line"], &["description", "path"]),
@@ -34,10 +48,19 @@ const EXPECTED: [(&str, &[&str], &[&str]); 11] = [
         &["question", "clarification_type", "context", "options", "fields"],
         &["question", "clarification_type"],
     ),
+    ("write_todos", &["todos"], &["todos"]),
+    ("view_image", &["description", "paths"], &["description", "paths"]),
+    ("list_uploaded_files", &["description", "include_outline", "max_results"], &["description"]),
 ];
 
 fn specs() -> Vec<ToolSpec> {
-    let tools = Closed::tools().into_iter().chain([hart_tools::ask_clarification()]);
+    let more = [
+        hart_tools::ask_clarification(),
+        hart_tools::write_todos(),
+        hart_tools::view_image(Arc::new(Closed)),
+        hart_tools::list_uploaded_files(Arc::new(Closed)),
+    ];
+    let tools = Closed::tools().into_iter().chain(more);
     tools.map(|tool| ToolSpec::clone(tool.spec())).collect()
 }
 
@@ -84,8 +107,9 @@ fn the_schema_of_glob_to_the_letter() {
                     "type": "string",
                 },
                 "pattern": {
-                    "description": "The pattern, matched against paths below `path`: `*.csv` for this \
-                     directory, `**/*.py` for all below it,\n`src/**/test_*.py`, `*.{png,jpg}`.",
+                    "description": "A name at any depth below `path`, such as `*.csv` or `*.{png,jpg}`; with a \
+                     `/` in it a path below `path`, such as\n`src/**/test_*.py`, or `./*.csv` for this directory \
+                     alone.",
                     "type": "string",
                 },
                 "path": {"description": "The absolute path of the directory to search in.", "type": "string"},
@@ -107,6 +131,9 @@ fn the_schema_of_glob_to_the_letter() {
 fn bounds_and_choices_are_in_the_schema() {
     assert_eq!(schema("grep")["properties"]["max_results"]["maximum"], 500);
     assert_eq!(schema("grep")["properties"]["max_results"]["default"], 100);
+    let modes = json!(["content", "files_with_matches", "count"]);
+    assert_eq!(schema("grep")["properties"]["output_mode"]["enum"], modes);
+    assert_eq!(schema("grep")["properties"]["output_mode"]["default"], "content");
     assert_eq!(schema("present_files")["properties"]["filepaths"]["items"]["type"], "string");
     let kinds = schema("ask_clarification")["properties"]["clarification_type"]["enum"].clone();
     assert_eq!(
@@ -131,7 +158,7 @@ fn names_from_elsewhere_are_understood_and_not_advertised() {
     assert_eq!(aliases, [("execute", "bash"), ("edit_file", "str_replace")]);
     let advertised =
         serde_json::to_string(&specs().iter().map(|s| &s.input_schema).collect::<Vec<_>>()).unwrap();
-    for name in ["file_path", "old_string", "new_string", "offset", "edit_file"] {
+    for name in ["file_path", "old_string", "new_string", "offset", "edit_file", "max_count", "-C"] {
         assert!(!advertised.contains(name), "{name}");
     }
 }

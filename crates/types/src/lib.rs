@@ -6,6 +6,7 @@ mod content;
 mod id;
 mod message;
 mod run;
+mod stop_reason;
 mod tool_call;
 mod usage;
 
@@ -15,5 +16,6 @@ pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus
 pub use run::{
     CancelAction, Durability, EventId, MultitaskStrategy, OnDisconnect, RunStatus, StreamMode, ThreadStatus,
 };
+pub use stop_reason::StopReason;
 pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};
 pub use usage::{InputTokenDetails, OutputTokenDetails, UsageMetadata};

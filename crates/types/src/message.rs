@@ -117,6 +117,12 @@ impl Message {
         self.content.text()
     }
 
+    /// What a user wrote, without what a request may have put around it.
+    pub fn original_text(&self) -> String {
+        let original = self.additional_kwargs.get("original_user_content").and_then(Value::as_str);
+        original.map_or_else(|| self.text(), str::to_owned)
+    }
+
     /// The word in `type`.
     pub fn kind(&self) -> &str {
         match &self.body {

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hart_kernel::{
     Command, HookError, HookResult, Middleware, RunContext, Schema, State, StateError, Tool, async_trait,
 };
-use hart_sandbox::{Background, SandboxConfig, SandboxError, SandboxProvider, TierReport};
+use hart_sandbox::{
+    Background, Permissions, RestrictedSandboxes, SandboxConfig, SandboxError, SandboxProvider, TierReport,
+};
 use hart_tools::Artifacts;
 use hart_types::{SandboxId, ThreadId, UserId};
 
@@ -19,16 +21,37 @@ pub struct Sandbox {
     config: SandboxConfig,
     /// `None` offers all tools.
     enabled: Option<Vec<String>>,
+    permissions: Option<Permissions>,
 }
 
 impl Sandbox {
     pub fn new(provider: Arc<dyn SandboxProvider>, config: SandboxConfig) -> Self {
-        Self { leases: Arc::new(Leases { provider, held: Mutex::default() }), config, enabled: None }
+        Self {
+            leases: Arc::new(Leases { provider, held: Mutex::default() }),
+            config,
+            enabled: None,
+            permissions: None,
+        }
     }
 
     /// Where this agent's other parts get the thread's sandbox, so that it is released once for all of them.
     pub fn provider(&self) -> Arc<dyn SandboxProvider> {
         Arc::clone(&self.leases) as Arc<dyn SandboxProvider>
+    }
+
+    /// The same as the tools get it: within the rules, if there are any.
+    pub fn permitted(&self) -> Arc<dyn SandboxProvider> {
+        match &self.permissions {
+            Some(rules) => Arc::new(RestrictedSandboxes::new(self.provider(), rules.clone())),
+            None => self.provider(),
+        }
+    }
+
+    /// The file tools keep to these rules. Commands do not.
+    #[must_use]
+    pub fn restricted_to(mut self, permissions: Permissions) -> Self {
+        self.permissions = Some(permissions);
+        self
     }
 
     /// Offers only the tools of these names.
@@ -47,7 +70,7 @@ impl Middleware for Sandbox {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut tools = hart_tools::sandbox_tools(self.leases.clone(), &self.config);
+        let mut tools = hart_tools::sandbox_tools(self.permitted(), &self.config);
         if let Some(enabled) = &self.enabled {
             tools.retain(|tool| enabled.contains(&tool.spec().name));
         }

@@ -2,10 +2,8 @@
 //!
 //! Invariant: in doubt a value is hidden; hiding too much costs a look into the file, showing too much costs a key.
 
+use hart_models::address::{self, MASK};
 use serde_json::Value;
-
-/// What stands where a secret was.
-pub(crate) const MASK: &str = "********";
 
 /// How the last word of a secret's name ends.
 const ENDINGS: [&str; 11] = [
@@ -36,23 +34,12 @@ pub(crate) fn is_opaque_map(name: &str) -> bool {
     OPAQUE.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// The text with the password of a URL hidden (`postgres://me:pw@host` becomes `postgres://********@host`).
-pub(crate) fn mask_url(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(authority_end);
-    let host = authority.rsplit_once('@').map(|(_, host)| format!("{MASK}@{host}"));
-    // A query may carry a key as well (`?api_key=`), and is never needed to recognise the address.
-    let tail = tail.split_once('?').map_or_else(|| tail.to_owned(), |(path, _)| format!("{path}?{MASK}"));
-    format!("{scheme}://{}{tail}", host.as_deref().unwrap_or(authority))
-}
-
 /// A scalar as it may be shown.
 pub(crate) fn shown(value: &Value, secret: bool) -> Value {
     match value {
         Value::String(text) if text.is_empty() => value.clone(),
         Value::String(_) | Value::Number(_) if secret => Value::from(MASK),
-        Value::String(text) => Value::from(mask_url(text)),
+        Value::String(text) => Value::from(address::shown(text)),
         other => other.clone(),
     }
 }
@@ -120,14 +107,6 @@ mod tests {
         for name in ["max_tokens", "token_usage_total", "name", "base_url", "keep", "model"] {
             assert_eq!(is_secret_name(name), name == "token_usage_total", "{name}");
         }
-    }
-
-    #[test]
-    fn urls() {
-        assert_eq!(mask_url("postgres://me:pw@db/x"), "postgres://********@db/x");
-        assert_eq!(mask_url("https://h/v1?key=abc"), "https://h/v1?********");
-        assert_eq!(mask_url("https://h/v1"), "https://h/v1");
-        assert_eq!(mask_url("a@b"), "a@b");
     }
 
     #[test]

@@ -7,11 +7,13 @@ use std::fmt;
 use hart_models::config::{ENTRY_KEYS, ModelConfig, ModelConfigError, ModelEntry, PRESETS, Preset};
 use hart_sandbox::{SandboxConfig, SandboxError};
 use hart_tools::ToolOutputConfig;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::nearest::nearest;
 use super::node::{Data, Entry, Mark, Node, Path};
 use super::problem::Findings;
+use super::section::{self, Invalid};
 use crate::Env;
 
 /// How much is logged.
@@ -69,30 +71,20 @@ pub(super) fn max_recursion_limit(tree: &Node) -> u32 {
 }
 
 pub(super) fn sandbox(tree: &Node, findings: &mut Findings) -> SandboxConfig {
-    let Some(section) = tree.get("sandbox") else { return SandboxConfig::default() };
-    if findings.broken.contains("sandbox") {
-        return SandboxConfig::default();
-    }
-    let config = match serde_json::from_value::<SandboxConfig>(section.to_json()) {
-        Ok(config) => config,
-        Err(error) => {
-            findings.problem(&section.mark, format!("sandbox: {error}"), "see `hart config explain sandbox`");
-            return SandboxConfig::default();
-        }
-    };
-    match config.validate() {
-        Ok(()) => {}
-        Err(SandboxError::BadConfig { what, fix }) => {
+    let config = section::checked(tree, "sandbox", findings, |config: &SandboxConfig| {
+        config.validate().map_err(|error| match error {
             // The one field whose place is known; the rest is in `mounts`.
-            let field = if what.starts_with("`use:") { section.get("use") } else { section.get("mounts") };
-            let mark = field.unwrap_or(section).mark.clone();
-            findings.problem(&mark, format!("sandbox: {what}"), fix);
-        }
-        Err(error) => {
-            let help = "see `hart config explain sandbox.environment`";
-            findings.problem(&section.mark, format!("sandbox: {error}"), help);
-        }
-    }
+            SandboxError::BadConfig { what, fix } => {
+                let key = if what.starts_with("`use:") { "use" } else { "mounts" };
+                Invalid { key, what, help: Some(fix) }
+            }
+            error => Invalid {
+                key: "environment",
+                what: error.to_string(),
+                help: Some("see `hart config explain sandbox.environment`".to_owned()),
+            },
+        })
+    });
     for mount in config.mounts.iter().filter(|mount| !mount.host_path.exists()) {
         let place = findings.whole_file();
         let (host, shown) = (mount.host_path.display(), &mount.container_path);
@@ -102,30 +94,35 @@ pub(super) fn sandbox(tree: &Node, findings: &mut Findings) -> SandboxConfig {
 }
 
 pub(super) fn tool_output(tree: &Node, findings: &mut Findings) -> ToolOutputConfig {
-    let Some(section) = tree.get("tool_output").filter(|_| !findings.broken.contains("tool_output")) else {
-        return ToolOutputConfig::default();
-    };
-    let help = "see `hart config explain tool_output`";
-    match serde_json::from_value::<ToolOutputConfig>(section.to_json()) {
-        Ok(config) => {
-            if let Err(what) = config.validate() {
-                let mark = section.get("storage_subdir").unwrap_or(section).mark.clone();
-                findings.problem(&mark, format!("tool_output: {what}"), help);
-            }
-            config
-        }
-        Err(error) => {
-            findings.problem(&section.mark, format!("tool_output: {error}"), help);
-            ToolOutputConfig::default()
-        }
+    section::checked(tree, "tool_output", findings, |config: &ToolOutputConfig| {
+        config.validate().map_err(|what| Invalid { key: "storage_subdir", what, help: None })
+    })
+}
+
+/// `read_before_write`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ReadBeforeWrite {
+    pub(super) enabled: bool,
+}
+
+impl Default for ReadBeforeWrite {
+    fn default() -> Self {
+        Self { enabled: true }
     }
 }
 
-/// A switch below a section, as its types were checked before.
-pub(super) fn switch(tree: &Node, section: &str, key: &str, default: bool) -> bool {
-    match tree.get(section).and_then(|section| section.get(key)).map(|node| &node.data) {
-        Some(Data::Scalar(Value::Bool(value))) => *value,
-        _ => default,
+/// `sandbox_audit`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SandboxAudit {
+    pub(super) enabled: bool,
+    pub(super) log_file: bool,
+}
+
+impl Default for SandboxAudit {
+    fn default() -> Self {
+        Self { enabled: true, log_file: false }
     }
 }
 
@@ -214,6 +211,6 @@ fn note_key(item: &mut Node, model: &ModelConfig, env: &Env) {
     });
     let (Some(var), Data::Map(entries)) = (var, &mut item.data) else { return };
     let mark = Mark { pos: None, var: Some((*var).to_owned()) };
-    let value = Node { data: Data::Scalar(Value::from(super::secret::MASK)), mark: mark.clone() };
+    let value = Node { data: Data::Scalar(Value::from(hart_models::address::MASK)), mark: mark.clone() };
     entries.push(Entry { key: "api_key".to_owned(), key_mark: mark, value });
 }

@@ -9,9 +9,10 @@ mod slash;
 use std::io::{self, IsTerminal};
 
 use hart_app::demo::{self, DemoTask};
-use hart_app::{Mode, ModelChoice, RunError, Task, Tier};
+use hart_app::{Interrupt, Mode, ModelChoice, RunError, Task, TaskInput, Tier};
 use hart_types::ThreadId;
 
+use crate::approval;
 use crate::args::GlobalArgs;
 use crate::commands::models;
 use crate::commands::run::{ChoiceArgs, follow, hand_over, introduce};
@@ -107,7 +108,7 @@ impl Chat<'_> {
                 ))?;
             }
             Ok(Slash::Model(None)) => {
-                models::print(&self.session.block_on(self.session.app.models())?, terminal)?
+                models::print(&self.session.block_on(self.session.app.models())??, terminal)?
             }
             Ok(Slash::Model(Some(name))) => {
                 match self.session.block_on(self.session.choose_model(Some(&name)))? {
@@ -127,14 +128,44 @@ impl Chat<'_> {
                 terminal.line(&format!("mode {mode}"))?;
             }
             Ok(Slash::Files) => self.files()?,
+            Ok(Slash::Approve) => return self.settle(),
             Ok(Slash::Demo(None)) => self.list_demo(),
             Ok(Slash::Demo(Some(task))) => return self.play(task),
         }
         Ok(Said::Next(Exit::Done))
     }
 
-    fn ask(&mut self, text: &str, model: ModelChoice) -> Result<Said, Failure> {
-        let mut task = Task::new(text, model);
+    /// Goes on with what the thread waits for, if it waits for something.
+    fn settle(&mut self) -> Result<Said, Failure> {
+        if !self.session.app.has_thread(&self.thread) {
+            return Ok(Said::Next(Exit::Done));
+        }
+        let open = self.session.block_on(self.session.app.open_questions(&self.thread))?;
+        let open = open.map_err(Failure::failed)?;
+        if open.is_empty() {
+            return Ok(Said::Next(Exit::Done));
+        }
+        self.put(&open)
+    }
+
+    /// Puts open questions to the user, and goes on with the answers.
+    fn put(&mut self, open: &[Interrupt]) -> Result<Said, Failure> {
+        let terminal = &self.session.terminal;
+        if !approval::somebody_is_there(terminal) {
+            approval::explain(terminal, self.thread.as_str(), open);
+            return Ok(Said::Next(Exit::Waiting));
+        }
+        match approval::ask(self.session, open)? {
+            Some(answer) => self.ask(TaskInput::Resume(answer), self.model.clone()),
+            None => {
+                terminal.note("the question is still open: /approve shows it again, a new message drops it");
+                Ok(Said::Next(Exit::Waiting))
+            }
+        }
+    }
+
+    fn ask(&mut self, input: impl Into<TaskInput>, model: ModelChoice) -> Result<Said, Failure> {
+        let mut task = Task::new(input, model);
         task.thread = self.thread.clone();
         task.mode = self.mode;
         let terminal = &self.session.terminal;
@@ -152,12 +183,16 @@ impl Chat<'_> {
             Err(RunError::Cancelled) => Exit::Interrupted,
             Err(_) => Exit::Failed,
         };
+        let open = report.values.interrupts().to_vec();
         match report.outcome {
             Ok(_) => {}
             Err(RunError::Cancelled) => terminal.note("interrupted; what was done is kept"),
             Err(error) => {
                 Failure::from(error).report(terminal);
             }
+        }
+        if !open.is_empty() && exit != Exit::Interrupted {
+            return self.put(&open);
         }
         Ok(Said::Next(exit))
     }

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ModelsArgs, global: &GlobalArgs, terminal: &Terminal) -
 }
 
 fn list(json: bool, session: &Session, terminal: &Terminal) -> Result<Exit, Failure> {
-    let listings = session.block_on(session.app.models())?;
+    let listings = session.block_on(session.app.models())??;
     if json {
         terminal.line(&Value::from_iter(listings.iter().map(as_json)).to_string())?;
     } else {

@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hart_app::{CancellationToken, EventSink, Mode, ModelChoice, RunError, RunReport, Task};
-use hart_types::ThreadId;
+use hart_app::{
+    CancellationToken, Ended, EventSink, Mode, ModelChoice, Resume, RunError, RunReport, Task, TaskInput,
+};
+use hart_types::{RunId, ThreadId, UsageMetadata};
 
+use crate::approval;
 use crate::args::{GlobalArgs, quoted};
 use crate::failure::{Exit, Failure};
 use crate::session::Session;
@@ -23,9 +26,11 @@ Examples:
   hart run --mode ultra --model my-model \"Find the bug in this log\" - < build.log
   hart run --thread 0199a0… \"Now as a PDF, please\"
   hart run --json \"Say hello\" | jq -c .event
+  hart run --thread 0199a0… --resume '{\"decisions\": [{\"type\": \"approve\"}]}'
 
 The answer goes to stdout as it is written, everything else to stderr.
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 waiting for
+approval, 130 interrupted.";
 
 /// Do one task and print the answer.
 #[derive(Debug, clap::Args)]
@@ -36,6 +41,9 @@ pub(crate) struct RunArgs {
     task: Vec<String>,
     #[command(flatten)]
     choice: ChoiceArgs,
+    /// Answer what the thread asked, as JSON, instead of giving it a task.
+    #[arg(long, value_name = "JSON", requires = "thread", conflicts_with = "task")]
+    resume: Option<String>,
     /// Print every event as one line of JSON.
     #[arg(long)]
     json: bool,
@@ -62,15 +70,16 @@ pub(crate) struct ChoiceArgs {
 }
 
 pub(crate) fn run(args: RunArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let text = prompt(&args.task)?;
+    let input = match &args.resume {
+        Some(answer) => TaskInput::Resume(parse_answer(answer)?),
+        None => prompt(&args.task)?.into(),
+    };
     let session = Session::open(global, terminal)?;
-    session.block_on(async {
-        let task = task(&session, &args, text).await?;
-        if args.json { json(&session, &task).await } else { plain(&session, &task).await }
-    })?
+    let task = session.block_on(task(&session, &args, input))??;
+    if args.json { session.block_on(json(&session, &task))? } else { plain(&session, task) }
 }
 
-async fn task(session: &Session, args: &RunArgs, text: String) -> Result<Task, Failure> {
+async fn task(session: &Session, args: &RunArgs, input: TaskInput) -> Result<Task, Failure> {
     let mut model = match &args.replay {
         Some(cassette) => ModelChoice::replay(cassette)?,
         None => session.choose_model(args.choice.model.as_deref()).await?,
@@ -81,11 +90,17 @@ async fn task(session: &Session, args: &RunArgs, text: String) -> Result<Task, F
     if let Some(cassette) = &args.record {
         model = model.record(cassette)?;
     }
-    let mut task = Task::new(text, model);
+    let mut task = Task::new(input, model);
     task.mode = args.choice.mode;
     if let Some(name) = &args.choice.thread {
         task.thread = ThreadId::from(name.as_str());
-        if !session.app.has_thread(&task.thread) {
+        let known = session.app.has_thread(&task.thread);
+        if !known && args.resume.is_some() {
+            return Err(Failure::usage(format!(
+                "there is no thread `{name}`, so nothing waits for an answer"
+            )));
+        }
+        if !known {
             session.terminal.note(&format!("new thread `{name}`"));
         }
     }
@@ -99,6 +114,7 @@ async fn json(session: &Session, task: &Task) -> Result<Exit, Failure> {
     frames.finish(&report)?;
     let nothing_done = transcript::cut_short(&report) == Some(transcript::NOTHING_DONE);
     match report.outcome {
+        Ok(Ended::Paused) => Ok(Exit::Waiting),
         Ok(_) if nothing_done => Ok(Exit::Failed),
         Ok(_) => Ok(Exit::Done),
         Err(RunError::Cancelled) => Ok(Exit::Interrupted),
@@ -106,14 +122,33 @@ async fn json(session: &Session, task: &Task) -> Result<Exit, Failure> {
     }
 }
 
-async fn plain(session: &Session, task: &Task) -> Result<Exit, Failure> {
-    let (told, report) = follow(session, task).await?;
-    let (terminal, thread) = (&session.terminal, &task.thread);
-    hand_over(session, task, &told, &report);
-    if let Some(tokens) = transcript::tokens(terminal, &told.usage) {
+fn plain(session: &Session, mut task: Task) -> Result<Exit, Failure> {
+    let terminal = &session.terminal;
+    let mut usage = UsageMetadata::default();
+    let (told, report) = loop {
+        let (told, report) = session.block_on(follow(session, &task))??;
+        hand_over(session, &task, &told, &report);
+        usage.add(&told.usage);
+        let open = report.values.interrupts();
+        // Also when an answer did not fit: the question is still there.
+        if open.is_empty() || matches!(report.outcome, Err(RunError::Cancelled)) {
+            break (told, report);
+        }
+        if let Err(error) = &report.outcome {
+            tell(terminal, error);
+        }
+        let answer = if approval::somebody_is_there(terminal) { approval::ask(session, open)? } else { None };
+        let Some(answer) = answer else {
+            approval::explain(terminal, task.thread.as_str(), open);
+            return Ok(if report.outcome.is_ok() { Exit::Waiting } else { Exit::Failed });
+        };
+        task.input = TaskInput::Resume(answer);
+        task.run = RunId::generate();
+    };
+    if let Some(tokens) = transcript::tokens(terminal, &usage) {
         terminal.note(&tokens);
     }
-    let go_on = |words: &str| format!("hart run --thread {} \"{words}\"", quoted(thread.as_str()));
+    let go_on = |words: &str| format!("hart run --thread {} \"{words}\"", quoted(task.thread.as_str()));
     let cut_short = transcript::cut_short(&report);
     if let Some(why) = cut_short {
         terminal.note(&terminal.err.paint(Tone::Warn, why));
@@ -134,6 +169,22 @@ async fn plain(session: &Session, task: &Task) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// Why an answer was not taken: the last link, which is about the answer.
+fn tell(terminal: &Terminal, error: &RunError) {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    terminal.note(&format!("{} {cause}", terminal.err.paint(Tone::Bad, "error:")));
+}
+
+fn parse_answer(text: &str) -> Result<Resume, Failure> {
+    serde_json::from_str(text).map(Resume::from_json).map_err(|error| {
+        Failure::usage(format!("--resume is not JSON: {error}"))
+            .help("write for example: --resume '{\"decisions\": [{\"type\": \"approve\"}]}'")
+    })
 }
 
 /// Runs a task before the user's eyes.

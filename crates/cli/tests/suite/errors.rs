@@ -31,12 +31,51 @@ fn a_refused_key_fails_the_run_and_keeps_the_thread() {
 }
 
 #[test]
+fn an_answer_that_stops_early_says_so_whatever_the_provider_calls_it() {
+    for dialect in ALL {
+        let bench = Bench::new(dialect);
+        bench.server.push(Turn::new().text("once upon a").stop("length"));
+        let ran = bench.run("tell me a story").success();
+        assert!(ran.stdout.contains("once upon a"), "{dialect:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains("length limit"), "{dialect:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_unknown_model_is_wrong_usage_and_names_those_there_are() {
     let bench = Bench::with([]);
     let ran = bench.hart().args(["run", "--model", "gpt-17", "hi"]).run();
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("`gpt-17`") && ran.stderr.contains("demo"), "{}", ran.stderr);
     assert!(bench.server.requests().is_empty());
+}
+
+#[test]
+fn a_wrong_address_in_the_environment_is_wrong_usage_and_never_the_demo() {
+    for (key, variable, value, why) in [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL", "localhost:8000/v1", "must start with http:// or https://"),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "proxy/hunter2", "relative URL"),
+        ("GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "http://ada:hunter2@", "empty host"),
+        ("OPENAI_API_KEY", "OPENAI_API_KEY", "sk-\u{7f}hunter2", "holds a character that no key has"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        for command in [&["run", "hi"][..], &["models"], &["models", "show"], &["doctor"]] {
+            let ran = offline(dir.path()).env(key, "sk-very-secret").env(variable, value).args(command).run();
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            let code = if command == ["doctor"] { 1 } else { 2 };
+            assert_eq!(ran.code, Some(code), "{command:?} {variable}: {said}");
+            assert!(said.contains(variable) && said.contains(why), "{command:?}: {said}");
+            assert!(!said.contains("very-secret") && !said.contains("sk-\u{7f}"), "{command:?}: {said}");
+            assert!(!said.contains("ada:"), "{command:?}: {said}");
+        }
+        // Whoever names another model does not need that variable.
+        let demo = offline(dir.path())
+            .env(key, "k")
+            .env(variable, value)
+            .args(["run", "--model", "demo", "1"])
+            .run();
+        assert!(!demo.stderr.contains(variable), "{}", demo.stderr);
+    }
 }
 
 #[test]

@@ -81,6 +81,63 @@ fn show_tells_each_value_and_who_said_so() {
 }
 
 #[test]
+fn show_tells_the_limits_the_way_out_and_who_takes_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "network: {proxy: 'http://ada:hunter2@out:1'}\nllm_call: {max_concurrent_calls: 7}\nmodels:\n  \
+                - {name: plain, use: openai, model: gpt-5.6, api_key: k}\n  \
+                - name: mine\n    use: anthropic\n    model: claude-sonnet-5-5\n    api_key: k\n    \
+                requests_per_minute: 50\n    tokens_per_minute: 9000\n    max_concurrent_calls: 3\n    \
+                proxy: http://ada:hunter2@own:2\n    enable_prompt_caching: false\n    fallbacks: [plain]\n";
+    std::fs::write(dir.path().join("config.yaml"), text).unwrap();
+    let show = |name: &str, env: &[(&str, &str)]| {
+        let mut hart = offline(dir.path());
+        for (key, value) in env {
+            hart = hart.env(key, value);
+        }
+        let ran = hart.args(["models", "show", name]).run().success();
+        assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
+        ran.stdout
+    };
+    let row = |sheet: &str, key: &str| {
+        let found = sheet.lines().find(|line| line.starts_with(&format!("{key} ")));
+        let found = found.unwrap_or_else(|| panic!("no {key} in\n{sheet}"));
+        found.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mine = show("mine", &[]);
+    for (key, value, line) in [
+        ("requests_per_minute", "50", 9),
+        ("tokens_per_minute", "9000", 10),
+        ("max_concurrent_calls", "3", 11),
+        ("proxy", "http://********@own:2/", 12),
+        ("prompt_caching", "no", 13),
+        ("fallbacks", "plain", 14),
+    ] {
+        let row = row(&mine, key);
+        assert!(row.starts_with(&format!("{key} {value} ")), "{row}");
+        assert!(row.ends_with(&format!("config.yaml:{line}")), "{row}");
+    }
+    let plain = show("plain", &[]);
+    assert_eq!(row(&plain, "requests_per_minute"), "requests_per_minute none default");
+    assert_eq!(row(&plain, "tokens_per_minute"), "tokens_per_minute none default");
+    assert!(row(&plain, "max_concurrent_calls").starts_with("max_concurrent_calls 7 "), "{plain}");
+    assert!(row(&plain, "max_concurrent_calls").contains("config.yaml:2"), "{plain}");
+    assert!(row(&plain, "proxy").starts_with("proxy http://********@out:1/ "), "{plain}");
+    assert!(row(&plain, "proxy").ends_with("config.yaml:1"), "{plain}");
+    assert_eq!(row(&plain, "prompt_caching"), "prompt_caching left to the server provider openai");
+    assert_eq!(row(&plain, "fallbacks"), "fallbacks none default");
+
+    std::fs::write(
+        dir.path().join("config.yaml"),
+        "models: [{name: plain, use: anthropic, model: m, api_key: k}]",
+    )
+    .unwrap();
+    assert_eq!(row(&show("plain", &[]), "proxy"), "proxy none default");
+    assert_eq!(row(&show("plain", &[]), "prompt_caching"), "prompt_caching yes default");
+    let from_env = show("plain", &[("HTTPS_PROXY", "http://ada:hunter2@env:3")]);
+    assert_eq!(row(&from_env, "proxy"), "proxy http://********@env:3/ environment variable HTTPS_PROXY");
+}
+
+#[test]
 fn show_of_a_model_by_key_and_of_none() {
     let bench = Bench::new(Dialect::OpenAi);
     let ran = bench.hart().args(["models", "show"]).run().success();

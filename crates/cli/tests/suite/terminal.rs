@@ -21,7 +21,7 @@ use super::errors::block_on;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A hart whose three streams are one terminal.
-struct Seat {
+pub(super) struct Seat {
     child: Child,
     keyboard: File,
     screen: Receiver<Vec<u8>>,
@@ -30,7 +30,7 @@ struct Seat {
 
 impl Seat {
     #[expect(clippy::disallowed_methods, reason = "the process under test is hart itself")]
-    fn take(bench: &Bench, args: &[&str]) -> Self {
+    pub(super) fn take(bench: &Bench, args: &[&str]) -> Self {
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
@@ -70,12 +70,12 @@ impl Seat {
         Self { child, keyboard, screen, seen: String::new() }
     }
 
-    fn type_keys(&mut self, keys: &str) {
+    pub(super) fn type_keys(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits until the screen shows it, and forgets what came before it.
-    fn sees(&mut self, needle: &str) {
+    pub(super) fn sees(&mut self, needle: &str) {
         while !self.seen.contains(needle) {
             match self.screen.recv_timeout(PATIENCE) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
@@ -87,7 +87,7 @@ impl Seat {
     }
 
     /// Everything until the end, and how it ended.
-    fn leave(mut self) -> (ExitStatus, String) {
+    pub(super) fn leave(mut self) -> (ExitStatus, String) {
         while let Ok(bytes) = self.screen.recv_timeout(PATIENCE) {
             self.seen.push_str(&String::from_utf8_lossy(&bytes));
         }

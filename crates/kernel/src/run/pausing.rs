@@ -62,7 +62,7 @@ impl Execution<'_> {
 
     async fn tell_where_it_stands(&self) {
         let Some(checkpoint) = self.head.clone() else { return };
-        let values = self.agent.view(self.state.clone());
+        let values = self.agent.snapshot(self.state.clone());
         let reached = Reached { checkpoint, parent: None, source: StepSource::Input, next: None, values };
         self.cx.emit(AgentEvent::Values(reached)).await;
     }

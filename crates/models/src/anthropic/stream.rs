@@ -20,7 +20,7 @@ use crate::wire::Text;
 
 /// Builds one answer.
 #[derive(Debug, Default)]
-pub(super) struct MessagesDecoder {
+pub(crate) struct MessagesDecoder {
     provider: &'static str,
     blocks: Vec<Open>,
     calls: usize,
@@ -45,10 +45,6 @@ struct Open {
 }
 
 impl MessagesDecoder {
-    pub(super) fn new(provider: &'static str) -> Self {
-        Self { provider, ..Self::default() }
-    }
-
     fn start(&mut self, index: u64, block: &RawValue, out: &mut VecDeque<ChatChunk>) -> Result<(), Fault> {
         let mut map: Map<String, Value> =
             serde_json::from_str(block.get()).map_err(|error| Fault::Protocol(error.to_string()))?;
@@ -160,6 +156,10 @@ impl MessagesDecoder {
 }
 
 impl Decoder for MessagesDecoder {
+    fn new(provider: &'static str) -> Self {
+        Self { provider, ..Self::default() }
+    }
+
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault> {
         let parsed: Event<'_> = match serde_json::from_str(event.data) {
             Ok(parsed) => parsed,

@@ -100,6 +100,15 @@ impl Declared {
             layers.push((Origin::Dialect("hart's default for Ollama"), facts));
         }
         let mut known = Capabilities::resolve(&layers);
+        let window = &mut known.context_window;
+        if dialect == Dialect::Ollama
+            && window.origin != Origin::Operator
+            && window.value.is_some_and(|tokens| tokens > DEFAULT_CONTEXT)
+        {
+            // It takes memory, and only the owner of the machine knows how much there is.
+            window.value = Some(DEFAULT_CONTEXT);
+            window.origin = Origin::Dialect("hart's limit for Ollama; `context_window` raises it");
+        }
         if self.thinks && !known.thinks() {
             known.thinking.value = Some(ThinkingMode::Optional);
             known.thinking.origin = Origin::Operator;

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use hart_types::{
     Ai, Block, BlockView, Body, Content, ImageSource, Message, ToolCallId, ToolResult, ToolStatus,
 };
@@ -12,8 +11,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{MADE_UP_ID, PART, SIGNATURE};
-use crate::encoded::{Size, write_json};
+use crate::calls::{self, Arguments, Call, Spelling};
+use crate::encoded::write_json;
+use crate::grouped::{Part, Speaker};
 
+const SPELLING: Spelling = Spelling::GEMINI;
 /// The API's word for a call that it did not sign itself: another model's, or one that was written by hand.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
@@ -26,23 +28,25 @@ pub(super) struct Dress {
     pub(super) signs_calls: bool,
 }
 
-/// The parts of one message, between commas; empty when there is nothing to send.
-#[derive(Clone, Debug)]
-pub(super) struct Encoded {
-    pub(super) role: Role,
-    pub(super) parts: Bytes,
-}
-
+/// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     User,
+    /// The results of a batch of calls become one content: the API wants as many responses there as there were calls.
     Results,
     Model,
 }
 
-impl Size for Encoded {
-    fn size(&self) -> usize {
-        self.parts.len()
+impl Speaker for Role {
+    fn gathers(self) -> bool {
+        self == Self::Results
+    }
+
+    fn opening(self) -> &'static [u8] {
+        match self {
+            Self::User | Self::Results => b"{\"role\":\"user\",\"parts\":[",
+            Self::Model => b"{\"role\":\"model\",\"parts\":[",
+        }
     }
 }
 
@@ -51,9 +55,9 @@ pub(super) fn encode(
     dress: &Dress,
     message: &Message,
     called: impl FnOnce(&ToolCallId) -> Option<String>,
-) -> Encoded {
+) -> Part<Role> {
     let mut parts = Parts::default();
-    let role = match &message.body {
+    let speaker = match &message.body {
         // Only the start of a conversation has a place for instructions; later ones are spoken by the user.
         Body::Human | Body::System => {
             user_parts(&mut parts, &message.content);
@@ -74,7 +78,7 @@ pub(super) fn encode(
         }
         Body::Remove | Body::Other(_) => Role::User,
     };
-    Encoded { role, parts: parts.0.into() }
+    Part { speaker, bytes: parts.0.into() }
 }
 
 /// Parts between commas.
@@ -108,15 +112,15 @@ struct TextPart<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallPart<'a> {
-    function_call: Call<'a>,
+    function_call: FunctionCall<'a>,
     #[serde(rename = "thoughtSignature", skip_serializing_if = "Option::is_none")]
     signature: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
-    name: &'a str,
-    args: &'a Map<String, Value>,
+struct FunctionCall<'a> {
+    name: Cow<'a, str>,
+    args: Arguments<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
 }
@@ -129,7 +133,7 @@ struct ResponsePart<'a> {
 
 #[derive(Serialize)]
 struct Response<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     response: Outcome<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
@@ -258,21 +262,22 @@ fn response_parts(
         ToolStatus::Error => Outcome::Error(&text),
     };
     let (inside, beside) = if dress.signs_calls { (images, Vec::new()) } else { (Vec::new(), images) };
-    let id = shown_id(Some(&result.tool_call_id));
-    let response = Response { name: name.unwrap_or("unknown"), response, id, parts: &inside };
+    let id = shown_id(Some(result.tool_call_id.as_str()));
+    let name = SPELLING.name(name.unwrap_or_default());
+    let response = Response { name, response, id, parts: &inside };
     parts.push(&ResponsePart { function_response: response });
     beside.iter().for_each(|image| parts.push(image));
 }
 
 /// An id, unless it was made up here.
-fn shown_id(id: Option<&ToolCallId>) -> Option<&str> {
-    id.map(ToolCallId::as_str).filter(|id| !id.is_empty() && !id.starts_with(MADE_UP_ID))
+fn shown_id(id: Option<&str>) -> Option<&str> {
+    id.filter(|id| !id.is_empty() && !id.starts_with(MADE_UP_ID))
 }
 
 fn model_parts(parts: &mut Parts, dress: &Dress, message: &Message, ai: &Ai) {
     let own = message.response_metadata.get("model_provider").is_some_and(|name| name == dress.provider);
-    let (nothing, excuse) = (Map::new(), Value::from(UNSIGNED));
-    let mut calls = calls(ai, &nothing);
+    let excuse = Value::from(UNSIGNED);
+    let mut calls = calls(ai);
     for (position, (_, part)) in calls.iter_mut().enumerate() {
         part.signature = part.signature.filter(|_| own);
         // Of a step's calls only the first has to prove where it comes from.
@@ -323,18 +328,12 @@ fn signed(mut part: Value, signature: Option<&Value>) -> Value {
     part
 }
 
-/// The calls with their ids; one that was invalid has `nothing` for its arguments.
-fn calls<'a>(ai: &'a Ai, nothing: &'a Map<String, Value>) -> Vec<(Option<&'a str>, CallPart<'a>)> {
-    let call = |id: Option<&'a ToolCallId>, name: &'a str, args, signature| {
-        // A nameless call would be refused each time the conversation is sent.
-        let name = if name.is_empty() { "unknown" } else { name };
-        let function_call = Call { name, args, id: shown_id(id) };
-        (id.map(ToolCallId::as_str), CallPart { function_call, signature })
+/// The calls with their ids.
+fn calls<'a>(ai: &'a Ai) -> Vec<(Option<&'a str>, CallPart<'a>)> {
+    let part = |call: Call<'a>| {
+        let id = call.given_id();
+        let function_call = FunctionCall { name: call.name(SPELLING), args: call.object(), id: shown_id(id) };
+        (id, CallPart { function_call, signature: call.extra.and_then(|extra| extra.get(SIGNATURE)) })
     };
-    let valid = ai.tool_calls.iter();
-    let valid = valid.map(|c| call(c.id.as_ref(), &c.name, &c.args, c.extra.get(SIGNATURE)));
-    // What was wrong with these stands in the response that answers them.
-    let invalid = ai.invalid_tool_calls.iter();
-    let invalid = invalid.map(|c| call(c.id.as_ref(), c.name.as_deref().unwrap_or_default(), nothing, None));
-    valid.chain(invalid).collect()
+    calls::of(ai).map(part).collect()
 }

@@ -1,18 +1,20 @@
 //! Spells a conversation as a request for content.
 //!
-//! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
+//! Invariant: words of other providers never reach this API: it refuses what it does not know.
 
 use bytes::Bytes;
 use hart_kernel::{ChatRequest, MessageList, ModelSettings, OutputFormat, Reasoning, ToolChoice, ToolSpec};
-use hart_types::{Body, Message, ToolCallId};
+use hart_types::ToolCallId;
 use serde_json::{Map, Value, json};
 
-use super::parts::{Dress, Encoded, Role, encode};
+use super::parts::{Dress, Role, encode};
 use super::schema;
 use super::thinking::Family;
+use crate::body::Encoder;
 use crate::config::ModelConfig;
-use crate::continued::{Conversations, append_items};
-use crate::encoded::{Encodings, write_joined, write_json};
+use crate::continued::append_items;
+use crate::encoded::{write_joined, write_json};
+use crate::grouped::{self, Part};
 use crate::merge;
 use crate::openai::decimal;
 use crate::thinking::Thinking;
@@ -54,7 +56,7 @@ const FOREIGN: [&str; 10] = [
 
 /// What of the configuration shapes a request.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     max_tokens: Option<u32>,
     temperature: Option<f64>,
     family: Family,
@@ -63,8 +65,8 @@ pub(super) struct Settings {
     extra_body: Map<String, Value>,
 }
 
-impl Settings {
-    pub(super) fn new(config: &ModelConfig) -> Self {
+impl From<&ModelConfig> for Settings {
+    fn from(config: &ModelConfig) -> Self {
         let ignored: Vec<&str> =
             FOREIGN.iter().copied().filter(|key| config.extra_body.contains_key(*key)).collect();
         if !ignored.is_empty() {
@@ -80,7 +82,9 @@ impl Settings {
             extra_body: config.extra_body.clone(),
         }
     }
+}
 
+impl Settings {
     /// Everything but the conversation and the tools.
     fn parameters(&self, asked: &ModelSettings, format: Option<&Value>) -> Map<String, Value> {
         let mut body = Map::new();
@@ -159,65 +163,42 @@ fn safety_settings(given: Value) -> Value {
     }
 }
 
-/// What has been encoded before.
-#[derive(Debug, Default)]
-pub(super) struct Encoder {
-    conversations: Conversations,
-    messages: Encodings<Message, Encoded>,
-    tools: Encodings<ToolSpec, Bytes>,
-    system: Encodings<str, Bytes>,
-    /// The next body is likely a little longer than this.
-    last_length: usize,
-}
-
-pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatRequest) -> Vec<u8> {
+/// The whole request.
+pub(super) fn body(settings: &Settings, encoder: &mut Encoder<Part<Role>>, request: &ChatRequest) -> Vec<u8> {
     let format = match &request.settings.output {
         OutputFormat::Text => None,
         OutputFormat::Json { schema, .. } => Some(schema::cleaned(schema).unwrap_or_else(|| json!({}))),
     };
-    let tools: Vec<Bytes> = request.tools.iter().map(|tool| encoder.tools.of(tool, encode_tool)).collect();
+    let tools = encoder.tools(request.tools.iter(), None, encode_tool);
     let in_words = !tools.is_empty() && !settings.takes_format_with_tools();
     let mut parameters = settings.parameters(&request.settings, format.as_ref().filter(|_| !in_words));
     for key in ["contents", "systemInstruction", "tool_choice"] {
         parameters.shift_remove(key);
     }
-    let more_tools = parameters.shift_remove("tools");
+    let configured = parameters.shift_remove("tools");
 
-    let mut out = Vec::with_capacity(encoder.last_length + 4096);
-    out.push(b'{');
-    let leading = request.messages.iter().take_while(|message| matches!(message.body, Body::System)).count();
-    let mut system: Vec<Bytes> =
-        request.system.iter().map(|text| encoder.system.of(text, text_part)).collect();
-    system.extend(request.messages.iter().take(leading).map(|message| text_part(&message.text())));
+    let mut out = encoder.open();
+    let mut system = encoder.each_system(request, text_part);
     if let (true, Some(schema)) = (in_words, &format) {
         let asked =
             format!("Give your final answer as JSON that fits this schema, and nothing else: {schema}");
         system.push(text_part(&asked));
     }
-    system.retain(|part| !part.is_empty());
     if !system.is_empty() {
         out.extend_from_slice(b"\"systemInstruction\":{\"parts\":[");
         write_joined(&mut out, &system);
         out.extend_from_slice(b"]},");
     }
-    write_tools(&mut out, &tools, more_tools);
+    write_tools(&mut out, &tools, configured);
     if !tools.is_empty()
         && let Some(config) = tool_config(&request.settings.tool_choice)
     {
         parameters.entry("toolConfig").or_insert(config);
     }
     out.extend_from_slice(b"\"contents\":[");
-    write_conversation(&mut out, settings, encoder, &request.messages, leading);
+    write_conversation(&mut out, settings, encoder, &request.messages);
     out.push(b']');
-    for (key, value) in &parameters {
-        out.push(b',');
-        write_json(&mut out, key);
-        out.push(b':');
-        write_json(&mut out, value);
-    }
-    out.push(b'}');
-    encoder.last_length = out.len();
-    out
+    encoder.close(out, &parameters)
 }
 
 fn write_tools(out: &mut Vec<u8>, declared: &[Bytes], more: Option<Value>) {
@@ -244,51 +225,22 @@ fn write_tools(out: &mut Vec<u8>, declared: &[Bytes], more: Option<Value>) {
     out.extend_from_slice(b"],");
 }
 
-/// Writes the contents, taking over what the last request of this conversation already said.
-///
-/// The results of a batch of calls become one content: the API wants as many responses there as there were calls.
 fn write_conversation(
     out: &mut Vec<u8>,
     settings: &Settings,
-    encoder: &mut Encoder,
+    encoder: &mut Encoder<Part<Role>>,
     messages: &MessageList,
-    leading: usize,
 ) {
-    let mut said = encoder.conversations.take(messages);
-    let next = said.next().max(leading);
-    let mut open: Option<Role> = None;
-    let mut group: Vec<u8> = Vec::new();
-    for (index, message) in (next..).zip(messages.iter_from(next)) {
-        let Encoded { role, parts } = encoder
-            .messages
-            .of(message, |message| encode(&settings.dress, message, |id| called_name(messages, index, id)));
-        if parts.is_empty() {
-            continue;
-        }
-        if open == Some(Role::Results) && role == Role::Results {
-            group.push(b',');
-        } else {
-            if open.is_some() {
-                group.extend_from_slice(b"]}");
-                said.push(&group);
-                group.clear();
-            }
-            said.mark(index);
-            group.extend_from_slice(match role {
-                Role::User | Role::Results => b"{\"role\":\"user\",\"parts\":[",
-                Role::Model => b"{\"role\":\"model\",\"parts\":[",
-            });
-        }
-        group.extend_from_slice(&parts);
-        open = Some(role);
-    }
+    let (said, open) = grouped::conversation(encoder, messages, |index, message| {
+        encode(&settings.dress, message, |id| called_name(messages, index, id))
+    });
     append_items(out, true, said.bytes());
-    if open.is_some() {
+    if !open.is_empty() {
         if !said.bytes().is_empty() {
             out.push(b',');
         }
-        out.extend_from_slice(&group);
-        out.extend_from_slice(b"]}");
+        out.extend_from_slice(&open);
+        out.extend_from_slice(grouped::END);
     }
     encoder.conversations.keep(said);
 }

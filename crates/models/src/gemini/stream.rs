@@ -5,19 +5,15 @@
 use std::collections::VecDeque;
 
 use hart_kernel::ChatChunk;
-use hart_types::{
-    Ai, Block, Body, Content, InputTokenDetails, InvalidToolCall, Message, OutputTokenDetails, ToolCall,
-    ToolCallChunk, ToolCallId, UsageMetadata,
-};
-use serde::Deserialize;
+use hart_types::{Ai, Block, Body, Content, InvalidToolCall, Message, ToolCall, ToolCallChunk, ToolCallId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::wire::{Chunk, Feedback, Usage, WireCall, WirePart};
 use super::{MADE_UP_ID, PART, SIGNATURE};
 use crate::http::{Decoder, Failure, Fault, Progress};
 use crate::sse::SseEvent;
 use crate::tool_args::parse_tool_arguments;
-use crate::wire::Text;
 
 /// Why the model was stopped from saying more, where that is not its own doing.
 const FILTERED: [&str; 9] = [
@@ -38,7 +34,7 @@ const BROKEN: [&str; 4] = ["OTHER", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS
 
 /// Builds one answer.
 #[derive(Debug, Default)]
-pub(super) struct GeminiDecoder {
+pub(crate) struct GeminiDecoder {
     provider: &'static str,
     parts: Vec<Part>,
     calls: usize,
@@ -65,10 +61,6 @@ enum Call {
 }
 
 impl GeminiDecoder {
-    pub(super) fn new(provider: &'static str) -> Self {
-        Self { provider, ..Self::default() }
-    }
-
     fn part(&mut self, raw: &RawValue, out: &mut VecDeque<ChatChunk>) -> Result<(), Fault> {
         let protocol = |error: serde_json::Error| Fault::Protocol(error.to_string());
         let part: WirePart<'_> = serde_json::from_str(raw.get()).map_err(protocol)?;
@@ -193,6 +185,10 @@ fn filtered(message: &str) -> Fault {
 }
 
 impl Decoder for GeminiDecoder {
+    fn new(provider: &'static str) -> Self {
+        Self { provider, ..Self::default() }
+    }
+
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault> {
         let data = event.data.trim();
         if data.is_empty() {
@@ -330,103 +326,6 @@ fn filed(call: Call, ai: &mut Ai) -> Block {
 
 fn is_plain_text(block: &Map<String, Value>) -> bool {
     block.len() == 2 && block.get("type").is_some_and(|kind| kind == "text")
-}
-
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow)]
-    candidates: Option<Vec<Candidate<'a>>>,
-    #[serde(rename = "promptFeedback")]
-    feedback: Option<Feedback<'a>>,
-    #[serde(rename = "usageMetadata")]
-    usage: Option<Usage>,
-    #[serde(rename = "modelVersion")]
-    model: Option<Text<'a>>,
-    #[serde(rename = "responseId")]
-    id: Option<Text<'a>>,
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Candidate<'a> {
-    #[serde(borrow)]
-    content: Option<WireContent<'a>>,
-    #[serde(rename = "finishReason")]
-    finish_reason: Option<Text<'a>>,
-    #[serde(rename = "finishMessage")]
-    finish_message: Option<Text<'a>>,
-    #[serde(rename = "groundingMetadata")]
-    grounding: Option<&'a RawValue>,
-    #[serde(rename = "citationMetadata")]
-    citations: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct WireContent<'a> {
-    #[serde(borrow)]
-    parts: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct WirePart<'a> {
-    #[serde(borrow)]
-    text: Option<Text<'a>>,
-    thought: Option<bool>,
-    #[serde(rename = "thoughtSignature")]
-    signature: Option<Text<'a>>,
-    #[serde(rename = "functionCall")]
-    function_call: Option<WireCall<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WireCall<'a> {
-    #[serde(borrow)]
-    id: Option<Text<'a>>,
-    name: Option<Text<'a>>,
-    args: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Feedback<'a> {
-    #[serde(borrow, rename = "blockReason")]
-    reason: Option<Text<'a>>,
-    #[serde(rename = "blockReasonMessage")]
-    message: Option<Text<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Usage {
-    prompt_token_count: Option<u64>,
-    candidates_token_count: Option<u64>,
-    thoughts_token_count: Option<u64>,
-    cached_content_token_count: Option<u64>,
-    /// Results of tools that run at the provider.
-    tool_use_prompt_token_count: Option<u64>,
-    total_token_count: Option<u64>,
-}
-
-impl Usage {
-    fn says_something(&self) -> bool {
-        self.prompt_token_count.is_some() || self.total_token_count.is_some()
-    }
-
-    /// Google counts thoughts apart from the answer, and the cached part of the prompt within it.
-    fn normalised(self) -> UsageMetadata {
-        let input = self.prompt_token_count.unwrap_or(0) + self.tool_use_prompt_token_count.unwrap_or(0);
-        let output = self.candidates_token_count.unwrap_or(0) + self.thoughts_token_count.unwrap_or(0);
-        let mut usage = UsageMetadata::new(input, output);
-        usage.total_tokens = self.total_token_count.unwrap_or(usage.total_tokens);
-        if let Some(cached) = self.cached_content_token_count {
-            usage.input_token_details =
-                Some(InputTokenDetails { cache_read: Some(cached), ..InputTokenDetails::default() });
-        }
-        if let Some(thoughts) = self.thoughts_token_count {
-            usage.output_token_details =
-                Some(OutputTokenDetails { reasoning: Some(thoughts), ..OutputTokenDetails::default() });
-        }
-        usage
-    }
 }
 
 #[cfg(test)]

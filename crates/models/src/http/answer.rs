@@ -22,6 +22,8 @@ pub(crate) trait Decoder: Send + Unpin + 'static {
     /// How the provider separates them.
     const FRAMING: Framing = Framing::Events;
 
+    fn new(provider: &'static str) -> Self;
+
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault>;
 
     /// Whether the provider has said why it stopped.

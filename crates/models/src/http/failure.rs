@@ -10,6 +10,8 @@ use jiff::fmt::rfc2822;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
+use super::page;
+
 const MAX_MESSAGE: usize = 600;
 
 /// An error as the provider describes it.
@@ -28,8 +30,11 @@ impl Failure {
     /// The error inside an HTTP error response, whatever its shape.
     pub(super) fn of_response(status: u16, body: &[u8]) -> Self {
         let mut failure = Self::of_body(body).unwrap_or_else(|| {
-            let text = String::from_utf8_lossy(body);
-            let message = text.trim().to_owned();
+            let message = if page::is_page(body) {
+                page::told(body)
+            } else {
+                String::from_utf8_lossy(body).trim().to_owned()
+            };
             Self { status, kind: String::new(), message, told_by_status: true, retry_after: None }
         });
         failure.status = status;

@@ -3,13 +3,18 @@
 //! Invariant: what is on this machine is never asked through a proxy, and nothing here reads the environment itself.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
 
-use super::{chain, shown};
+use super::chain;
+use crate::address::{Address, shown};
 
+const HTTP_PROXY: [&str; 2] = ["HTTP_PROXY", "http_proxy"];
+const HTTPS_PROXY: [&str; 2] = ["HTTPS_PROXY", "https_proxy"];
+const ALL_PROXY: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A proxy elsewhere could not reach it, and one here has no reason to be asked.
 const THIS_MACHINE: &str = "localhost,127.0.0.0/8,::1,0.0.0.0";
@@ -98,13 +103,34 @@ impl HttpSettings {
                 .inspect_err(|error| tracing::warn!(variable = names.first(), %error, "ignoring a proxy"))
                 .ok()
         };
-        let all = proxy(&["ALL_PROXY", "all_proxy"]);
+        let all = proxy(&ALL_PROXY);
         Self {
-            http_proxy: proxy(&["HTTP_PROXY", "http_proxy"]).or_else(|| all.clone()),
-            https_proxy: proxy(&["HTTPS_PROXY", "https_proxy"]).or(all),
+            http_proxy: proxy(&HTTP_PROXY).or_else(|| all.clone()),
+            https_proxy: proxy(&HTTPS_PROXY).or(all),
             no_proxy: set(&["NO_PROXY", "no_proxy"]),
             ..Self::default()
         }
+    }
+
+    /// The proxy on the way to an address, but for what `no_proxy` lists.
+    pub fn proxy_to(&self, address: &Address) -> Option<&Proxy> {
+        match Url::parse(address) {
+            Ok(url) if is_here(&url) => None,
+            Ok(url) if url.scheme() == "http" => self.http_proxy.as_ref(),
+            _ => self.https_proxy.as_ref(),
+        }
+    }
+
+    /// The variable that [`from_env`](Self::from_env) takes that proxy from.
+    pub fn proxy_variable(
+        address: &Address,
+        lookup: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<&'static str> {
+        let own = if address.starts_with("http://") { HTTP_PROXY } else { HTTPS_PROXY };
+        let usable = |name: &&str| {
+            lookup(name).is_some_and(|value| Proxy::parse(&value).is_ok_and(|proxy| proxy != Proxy::None))
+        };
+        own.into_iter().chain(ALL_PROXY).find(usable)
     }
 
     /// One proxy for every address.
@@ -113,6 +139,14 @@ impl HttpSettings {
         self.http_proxy = Some(proxy.clone());
         self.https_proxy = Some(proxy);
         self
+    }
+}
+
+/// Whether an address is on this machine, as [`THIS_MACHINE`] lists it.
+fn is_here(url: &Url) -> bool {
+    match url.host_str().unwrap_or_default().trim_matches(['[', ']']) {
+        "localhost" | "0.0.0.0" => true,
+        host => host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
     }
 }
 
@@ -189,7 +223,7 @@ mod tests {
     fn a_proxy_is_an_address_or_none_and_its_password_is_not_shown() {
         assert_eq!(Proxy::parse("none").unwrap(), Proxy::None);
         let with_password = Proxy::parse("http://ada:hunter22@proxy.example:3128").unwrap();
-        assert_eq!(format!("{with_password:?}"), "http://proxy.example:3128/");
+        assert_eq!(format!("{with_password:?}"), "http://********@proxy.example:3128/");
         for wrong in ["ftp://x", "socks5://ada:hunter22@x:1", "http://:1", "http://ada:hunter22@[x"] {
             let error = Proxy::parse(wrong).unwrap_err();
             assert!(

@@ -1,23 +1,26 @@
 //! Spells a conversation as a chat request.
 //!
-//! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
+//! Invariant: nothing is lost in silence: what the server has no place for is told in words, or warned of.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use hart_kernel::{ChatRequest, ModelSettings, OutputFormat, Reasoning, ToolChoice, ToolSpec};
-use hart_types::{Ai, Block, BlockView, Body, Content, ImageSource, Message, ToolCallId};
+use hart_kernel::{ChatRequest, ModelSettings, OutputFormat, Reasoning, ToolChoice};
+use hart_types::{Ai, Block, BlockView, Body, Content, ImageSource, Message};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::DEFAULT_CONTEXT;
+use crate::body::{Encoder, write_list};
+use crate::calls::{self, Arguments, Spelling, encode_function};
 use crate::config::ModelConfig;
-use crate::continued::{Conversations, append_items};
-use crate::encoded::{Encodings, write_joined, write_json};
+use crate::encoded::write_json;
 use crate::merge;
 use crate::openai::decimal;
 use crate::thinking::{self, Thinking};
 
+/// The server takes anything; the templates of its models do not.
+const SPELLING: Spelling = Spelling::IMITATED;
 /// Parameters that the server wants inside `options`.
 const OPTIONS: [&str; 13] = [
     "num_ctx",
@@ -48,7 +51,7 @@ const FOREIGN: [&str; 8] = [
 
 /// What of the configuration shapes a request.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     model: String,
     context: u32,
     max_tokens: Option<u32>,
@@ -60,8 +63,8 @@ pub(super) struct Settings {
     extra_body: Map<String, Value>,
 }
 
-impl Settings {
-    pub(super) fn new(config: &ModelConfig) -> Self {
+impl From<&ModelConfig> for Settings {
+    fn from(config: &ModelConfig) -> Self {
         let ignored: Vec<&str> =
             FOREIGN.iter().copied().filter(|key| config.extra_body.contains_key(*key)).collect();
         if !ignored.is_empty() {
@@ -78,7 +81,9 @@ impl Settings {
             extra_body: config.extra_body.clone(),
         }
     }
+}
 
+impl Settings {
     /// Everything but the conversation and the tools.
     fn parameters(&self, asked: &ModelSettings) -> Map<String, Value> {
         let mut body = Map::from_iter([
@@ -140,28 +145,16 @@ impl Settings {
     }
 }
 
-/// What has been encoded before.
-#[derive(Debug, Default)]
-pub(super) struct Encoder {
-    conversations: Conversations,
-    messages: Encodings<Message, Bytes>,
-    tools: Encodings<ToolSpec, Bytes>,
-    system: Encodings<str, Bytes>,
-    /// The next body is likely a little longer than this.
-    last_length: usize,
-}
-
-pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatRequest) -> Vec<u8> {
+/// The whole request.
+pub(super) fn body(settings: &Settings, encoder: &mut Encoder<Bytes>, request: &ChatRequest) -> Vec<u8> {
     let mut parameters = settings.parameters(&request.settings);
     parameters.shift_remove("messages");
     parameters.shift_remove("tools");
-    let model = parameters.shift_remove("model").unwrap_or_else(|| Value::from(settings.model.as_str()));
-
-    let mut out = Vec::with_capacity(encoder.last_length + 4096);
-    out.extend_from_slice(b"{\"model\":");
-    write_json(&mut out, &model);
+    let mut out = encoder.open_for(&settings.model, &mut parameters);
     out.extend_from_slice(b",\"messages\":[");
-    write_conversation(&mut out, settings, encoder, request);
+    let system = encoder.one_system(request, encode_system);
+    out.extend_from_slice(&system);
+    encoder.write_each(&mut out, system.is_empty(), &request.messages, |message| encode(settings, message));
     out.push(b']');
     // The server knows no choice of tools: what must not be called is not offered.
     let choice = &request.settings.tool_choice;
@@ -170,46 +163,9 @@ pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatReq
         ToolChoice::None => false,
         ToolChoice::Named(name) => tool.name == *name,
     });
-    let tools: Vec<Bytes> = offered.map(|tool| encoder.tools.of(tool, encode_tool)).collect();
-    if !tools.is_empty() {
-        out.extend_from_slice(b",\"tools\":[");
-        write_joined(&mut out, &tools);
-        out.push(b']');
-    }
-    for (key, value) in &parameters {
-        out.push(b',');
-        write_json(&mut out, key);
-        out.push(b':');
-        write_json(&mut out, value);
-    }
-    out.push(b'}');
-    encoder.last_length = out.len();
-    out
-}
-
-/// Writes the messages, taking over what the last request of this conversation already said.
-fn write_conversation(out: &mut Vec<u8>, settings: &Settings, encoder: &mut Encoder, request: &ChatRequest) {
-    let start = out.len();
-    // Templates of many models take one system message, at the start.
-    let leading = request.messages.iter().take_while(|message| matches!(message.body, Body::System)).count();
-    if leading > 0 {
-        let instructions = request.messages.iter().take(leading).map(|message| message.text());
-        let texts = request.system.iter().map(|text| text.to_string()).chain(instructions);
-        out.extend_from_slice(&encode_system(&texts.collect::<Vec<_>>().join("\n\n")));
-    } else if let Some(system) = &request.system {
-        out.extend_from_slice(&encoder.system.of(system, encode_system));
-    }
-    let mut said = encoder.conversations.take(&request.messages);
-    let next = said.next().max(leading);
-    for (index, message) in (next..).zip(request.messages.iter_from(next)) {
-        let encoded = encoder.messages.of(message, |message| encode(settings, message));
-        said.mark(index);
-        if !encoded.is_empty() {
-            said.push(&encoded);
-        }
-    }
-    append_items(out, out.len() == start, said.bytes());
-    encoder.conversations.keep(said);
+    let tools = encoder.tools(offered, None, encode_function);
+    write_list(&mut out, "tools", &tools);
+    encoder.close(out, &parameters)
 }
 
 #[derive(Default, Serialize)]
@@ -221,16 +177,17 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Value>,
+    tool_calls: Vec<WireCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_name: Option<&'a str>,
+    tool_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
+    tool_call_id: Option<Cow<'a, str>>,
 }
 
 impl Wire<'_> {
     fn bytes(&self) -> Bytes {
-        let mut out = Vec::new();
+        let text = self.content.len();
+        let mut out = Vec::with_capacity(text + text / 16 + 128);
         write_json(&mut out, self);
         out.into()
     }
@@ -238,15 +195,6 @@ impl Wire<'_> {
 
 fn encode_system(text: &str) -> Bytes {
     Wire { role: "system", content: text.into(), ..Wire::default() }.bytes()
-}
-
-fn encode_tool(tool: &ToolSpec) -> Bytes {
-    let function = json!({
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-    });
-    Bytes::from(json!({"type": "function", "function": function}).to_string())
 }
 
 /// Empty when there is nothing to send.
@@ -257,8 +205,8 @@ fn encode(settings: &Settings, message: &Message) -> Bytes {
         Body::Ai(ai) => assistant(settings, message, ai),
         Body::AiChunk(chunk) => assistant(settings, message, &chunk.ai),
         Body::Tool(result) => Wire {
-            tool_name: message.name.as_deref(),
-            tool_call_id: Some(result.tool_call_id.as_str()),
+            tool_name: message.name.as_deref().map(|name| SPELLING.name(name)),
+            tool_call_id: Some(SPELLING.id(result.tool_call_id.as_str())),
             ..said("tool", &message.content)
         }
         .bytes(),
@@ -314,16 +262,25 @@ fn assistant(settings: &Settings, message: &Message, ai: &Ai) -> Bytes {
     wire.bytes()
 }
 
-fn tool_calls(ai: &Ai) -> Vec<Value> {
-    let valid = ai.tool_calls.iter().map(|c| (c.id.as_ref(), c.name.as_str(), c.args.clone()));
-    // What was wrong with these stands in the tool message that answers them.
-    let invalid = ai.invalid_tool_calls.iter();
-    let invalid = invalid.map(|c| (c.id.as_ref(), c.name.as_deref().unwrap_or_default(), Map::new()));
-    type Said<'a> = (Option<&'a ToolCallId>, &'a str, Map<String, Value>);
-    let call = |(position, (id, name, arguments)): (usize, Said<'_>)| {
-        let id = id.map_or_else(|| format!("call_{position}"), ToString::to_string);
-        let name = if name.is_empty() { "unknown" } else { name };
-        json!({"id": id, "type": "function", "function": {"index": position, "name": name, "arguments": arguments}})
-    };
-    valid.chain(invalid).enumerate().map(call).collect()
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    index: usize,
+    name: Cow<'a, str>,
+    arguments: Arguments<'a>,
+}
+
+fn tool_calls(ai: &Ai) -> Vec<WireCall<'_>> {
+    let calls = calls::of(ai).enumerate().map(|(index, call)| WireCall {
+        id: call.id(SPELLING),
+        r#type: "function",
+        function: Function { index, name: call.name(SPELLING), arguments: call.object() },
+    });
+    calls.collect()
 }

@@ -19,7 +19,7 @@ use crate::wire::Text;
 
 /// Builds one answer.
 #[derive(Debug, Default)]
-pub(super) struct OllamaDecoder {
+pub(crate) struct OllamaDecoder {
     provider: &'static str,
     text: String,
     reasoning: String,
@@ -33,10 +33,6 @@ pub(super) struct OllamaDecoder {
 }
 
 impl OllamaDecoder {
-    pub(super) fn new(provider: &'static str) -> Self {
-        Self { provider, ..Self::default() }
-    }
-
     fn message(&mut self, message: WireMessage<'_>, out: &mut VecDeque<ChatChunk>) {
         if let Some(thinking) = message.thinking.filter(|text| !text.is_empty()) {
             self.reasoning.push_str(&thinking);
@@ -116,6 +112,10 @@ impl OllamaDecoder {
 
 impl Decoder for OllamaDecoder {
     const FRAMING: Framing = Framing::Lines;
+
+    fn new(provider: &'static str) -> Self {
+        Self { provider, ..Self::default() }
+    }
 
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault> {
         let mut line: Line<'_> =

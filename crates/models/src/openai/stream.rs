@@ -36,10 +36,6 @@ pub(crate) struct ChatDecoder {
 }
 
 impl ChatDecoder {
-    pub(crate) fn new(provider: &'static str) -> Self {
-        Self { provider, ..Self::default() }
-    }
-
     fn delta(&mut self, delta: Delta<'_>, out: &mut VecDeque<ChatChunk>) {
         if let Some(text) = delta.reasoning_content.or(delta.reasoning) {
             self.reasoning(&text, out);
@@ -108,6 +104,10 @@ impl ChatDecoder {
 }
 
 impl Decoder for ChatDecoder {
+    fn new(provider: &'static str) -> Self {
+        Self { provider, ..Self::default() }
+    }
+
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault> {
         let data = event.data.trim();
         if data == "[DONE]" {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Facts;
 use crate::config::ModelConfig;
-use crate::http;
 
 /// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +43,7 @@ pub enum Outcome {
 impl Profile {
     pub(super) fn new(config: &ModelConfig, probed_at: String) -> Self {
         Self {
-            base_url: http::shown(&config.base_url),
+            base_url: config.base_url.to_string(),
             model: config.model.clone(),
             provider: config.provider.to_owned(),
             probed_at,
@@ -55,7 +54,7 @@ impl Profile {
 
     /// Whether it is of this model at this address.
     pub fn is_of(&self, config: &ModelConfig) -> bool {
-        self.model == config.model && self.base_url == http::shown(&config.base_url)
+        self.model == config.model && self.base_url == config.base_url.to_string()
     }
 
     /// The day of the probe.

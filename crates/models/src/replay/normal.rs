@@ -57,7 +57,7 @@ pub fn normalise<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> Ve
         };
         let mut said = Said {
             role: role.to_owned(),
-            text: scrub(&named(&message.text(), &calls)),
+            text: scrub(&named(&message.original_text(), &calls)),
             images: images(&message.content),
             calls: Vec::new(),
             answers: None,

@@ -274,7 +274,8 @@ impl Call {
         let pause = route.policy.pause(&error, self.made, &mut self.last_pause, &self.limits.dice);
         if let Some(wait) = pause.filter(|wait| *wait < left) {
             let restart = restart(&error, route, route, self.made + 1, wait);
-            tracing::info!(model = route.name(), kind = error.kind.code(), ?wait, "asking again");
+            // Whoever listens is told by the stream itself.
+            tracing::debug!(model = route.name(), kind = error.kind.code(), ?wait, "asking again");
             self.remember(error, false);
             self.phase = Phase::Pause(wait);
             return Ok(restart);

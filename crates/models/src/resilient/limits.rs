@@ -14,7 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::breaker::Breaker;
 use super::bucket::{Bucket, Taken};
 use super::retry::{Dice, RetryPolicy};
+use crate::address::Address;
 use crate::config::ModelConfig;
+use crate::tokens::TokenCounter;
 
 /// The settings of [`Limits`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +48,9 @@ pub struct Limits {
     everywhere: Option<Places>,
     pub(super) dice: Dice,
     /// By address.
-    providers: Mutex<HashMap<String, Places>>,
+    providers: Mutex<HashMap<Address, Places>>,
     /// By address and model.
-    endpoints: Mutex<HashMap<String, Endpoint>>,
+    endpoints: Mutex<HashMap<(Address, String), Endpoint>>,
 }
 
 /// A number of calls that may be under way; whoever comes first is served first.
@@ -63,6 +65,7 @@ struct Endpoint {
     breaker: Arc<Breaker>,
     requests: Option<Arc<Bucket>>,
     tokens: Option<Arc<Bucket>>,
+    counter: Arc<TokenCounter>,
 }
 
 /// What one model has to pass before it is asked.
@@ -73,6 +76,7 @@ pub(super) struct Gate {
     places: Vec<Places>,
     requests: Option<Arc<Bucket>>,
     tokens: Option<Arc<Bucket>>,
+    counter: Arc<TokenCounter>,
     max_output: Option<u32>,
 }
 
@@ -80,7 +84,15 @@ pub(super) struct Gate {
 #[derive(Debug)]
 pub(super) struct Reserved {
     request: Option<Taken>,
-    tokens: Option<Taken>,
+    tokens: Option<Tokens>,
+}
+
+#[derive(Debug)]
+struct Tokens {
+    taken: Taken,
+    /// How many of them are the request.
+    input: u64,
+    counter: Arc<TokenCounter>,
 }
 
 /// An answer whose length nobody limited; corrected when it is known.
@@ -113,16 +125,18 @@ impl Limits {
         }
         places.extend(self.everywhere.clone());
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = format!("{} {}", config.base_url, config.model);
+        let key = (config.base_url.clone(), config.model.clone());
         let endpoint = endpoints.entry(key).or_insert_with(|| Endpoint {
             breaker: Breaker::new(self.settings.failure_threshold, self.settings.recovery),
             requests: None,
             tokens: None,
+            // Good enough, since every answer corrects it, and at hand at once.
+            counter: Arc::new(TokenCounter::of(config).estimating()),
         });
         rate(&mut endpoint.requests, config.requests_per_minute);
         rate(&mut endpoint.tokens, config.tokens_per_minute);
-        let Endpoint { breaker, requests, tokens } = endpoint.clone();
-        Gate { breaker, places, requests, tokens, max_output: config.max_tokens }
+        let Endpoint { breaker, requests, tokens, counter } = endpoint.clone();
+        Gate { breaker, places, requests, tokens, counter, max_output: config.max_tokens }
     }
 }
 
@@ -181,7 +195,9 @@ impl Gate {
     pub(super) fn reserve(&self, request: &ChatRequest) -> Reserved {
         let tokens = self.tokens.as_ref().map(|bucket| {
             let output = request.settings.max_tokens.or(self.max_output).unwrap_or(USUAL_OUTPUT);
-            bucket.take(estimate(request) + u64::from(output))
+            let input = self.counter.count_request(request);
+            let taken = bucket.take(input + u64::from(output));
+            Tokens { taken, input, counter: Arc::clone(&self.counter) }
         });
         Reserved { request: self.requests.as_ref().map(|bucket| bucket.take(1)), tokens }
     }
@@ -190,17 +206,20 @@ impl Gate {
 impl Reserved {
     /// How long until it may be used.
     pub(super) fn wait(&self) -> Duration {
-        let of = |taken: &Option<Taken>| taken.as_ref().map_or(Duration::ZERO, |taken| taken.wait);
-        of(&self.request).max(of(&self.tokens))
+        let of = |taken: Option<&Taken>| taken.map_or(Duration::ZERO, |taken| taken.wait);
+        of(self.request.as_ref()).max(of(self.tokens.as_ref().map(|tokens| &tokens.taken)))
     }
 
     /// The answer came, and says what it cost.
     pub(super) fn answered(self, message: &Message) {
         self.request.into_iter().for_each(Taken::spent);
-        let used = message.as_ai().and_then(|ai| ai.usage.as_ref()).map(|usage| usage.total_tokens);
-        match (self.tokens, used) {
-            (Some(taken), Some(used)) => taken.spent_exactly(used),
-            (Some(taken), None) => taken.spent(),
+        let usage = message.as_ai().and_then(|ai| ai.usage.as_ref());
+        match (self.tokens, usage) {
+            (Some(tokens), Some(usage)) => {
+                tokens.counter.observe(tokens.input, usage.input_tokens);
+                tokens.taken.spent_exactly(usage.total_tokens);
+            }
+            (Some(tokens), None) => tokens.taken.spent(),
             (None, _) => {}
         }
     }
@@ -209,21 +228,7 @@ impl Reserved {
     pub(super) fn failed(self, some_came: bool) {
         self.request.into_iter().for_each(Taken::spent);
         if some_came {
-            self.tokens.into_iter().for_each(Taken::spent);
+            self.tokens.into_iter().for_each(|tokens| tokens.taken.spent());
         }
     }
-}
-
-/// About four bytes of text to a token: the provider's own count corrects it.
-fn estimate(request: &ChatRequest) -> u64 {
-    let system = request.system.as_ref().map_or(0, |system| system.len());
-    let tools = request.tools.iter().map(|tool| tool.description.len() + tool.input_schema.to_string().len());
-    let said = request.messages.iter().map(|message| {
-        let calls = message
-            .tool_calls()
-            .iter()
-            .map(|call| serde_json::to_string(&call.args).map_or(0, |args| args.len()));
-        message.text().len() + calls.sum::<usize>()
-    });
-    (system + tools.sum::<usize>() + said.sum::<usize>()) as u64 / 4
 }

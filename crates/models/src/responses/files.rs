@@ -2,18 +2,38 @@
 //!
 //! Invariant: no block is lost in silence: what has no place of its own is sent as its JSON.
 
+use std::borrow::Cow;
+
 use hart_types::{Block, BlockView, Content, ImageSource};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The content of a message or of a tool's result: a string where that is all there is, since every server takes one.
-pub(super) fn input_content(content: &Content) -> Value {
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Input<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Value>),
+}
+
+impl Input<'_> {
+    /// What the text alone takes.
+    pub(super) fn text_len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Parts(_) => 0,
+        }
+    }
+}
+
+pub(super) fn input_content(content: &Content) -> Input<'_> {
     let blocks = match content {
-        Content::Text(text) => return text.as_str().into(),
+        Content::Text(text) => return Input::Text(text.into()),
         Content::Blocks(blocks) => blocks,
     };
     if blocks.iter().all(|block| block.as_text().is_some()) {
         let texts: Vec<&str> = blocks.iter().filter_map(Block::as_text).collect();
-        return texts.join("\n").into();
+        return Input::Text(texts.join("\n").into());
     }
     let part = |block: &Block| match block.view() {
         BlockView::Text(text) => Some(json!({"type": "input_text", "text": text})),
@@ -21,7 +41,7 @@ pub(super) fn input_content(content: &Content) -> Value {
         BlockView::Reasoning { .. } => None,
         BlockView::File { .. } | BlockView::Other(_) => block.as_object().map(other),
     };
-    blocks.iter().filter_map(part).collect()
+    Input::Parts(blocks.iter().filter_map(part).collect())
 }
 
 fn image(source: ImageSource<'_>, block: &Block) -> Value {
@@ -128,7 +148,9 @@ mod tests {
 
     #[test]
     fn files_in_every_spelling() {
-        let shown = |block: Value| input_content(&Content::Blocks(vec![Block::object(block)]));
+        let shown = |block: Value| {
+            serde_json::to_value(input_content(&Content::Blocks(vec![Block::object(block)]))).unwrap()
+        };
         let pdf = json!({"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,QQ=="});
         for block in [
             json!({"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,QQ=="}}),

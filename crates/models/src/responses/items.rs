@@ -3,12 +3,19 @@
 //! Invariant: an item that is not a message or a call is its own block, unchanged; it goes back only to the provider it
 //! came from.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use hart_types::{Ai, Block, Content, InvalidToolCall, Message, ToolCall, ToolCallId};
+use hart_types::{Ai, Block, Content, InvalidToolCall, Message, ToolCall};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::encoded::write_joined;
+use super::files::Input;
+use crate::calls::{self, ArgumentsText, Call, Spelling};
+use crate::encoded::{write_joined, write_json};
 use crate::tool_args::{parse_tool_arguments, read_tool_arguments};
+
+const SPELLING: Spelling = Spelling::RESPONSES;
 
 /// What a message of this API says of itself, as LangChain has it.
 pub(super) const OBJECT: &str = "response";
@@ -140,31 +147,75 @@ fn set(object: &mut Value, key: &str, value: Value) {
     }
 }
 
+/// An item that is not kept as it came.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message { role: &'static str, content: Input<'a> },
+    FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: ArgumentsText<'a> },
+    FunctionCallOutput { call_id: Cow<'a, str>, output: Input<'a> },
+}
+
+impl<'a> Item<'a> {
+    fn of(call: &Call<'a>) -> Self {
+        Self::FunctionCall { call_id: call.id(SPELLING), name: call.name(SPELLING), arguments: call.text() }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        if !out.is_empty() {
+            out.push(b',');
+        }
+        write_json(out, self);
+    }
+
+    fn bytes(&self, text: usize) -> Bytes {
+        let mut out = Vec::with_capacity(text + text / 16 + 128);
+        self.write(&mut out);
+        out.into()
+    }
+}
+
+/// What somebody other than the model said.
+pub(super) fn spoken(role: &'static str, content: Input<'_>) -> Bytes {
+    let size = content.text_len();
+    Item::Message { role, content }.bytes(size)
+}
+
+/// What a tool gave back.
+pub(super) fn output(id: &str, output: Input<'_>) -> Bytes {
+    let size = output.text_len();
+    Item::FunctionCallOutput { call_id: SPELLING.id(id), output }.bytes(size)
+}
+
 /// The items of an answer, between commas. `own`: it came from where it goes; `stored`: that provider keeps copies.
 pub(super) fn encode(content: &Content, ai: &Ai, own: bool, stored: bool) -> Bytes {
-    let mut calls = calls(ai);
-    let mut items = Vec::new();
+    let mut calls: Vec<Call<'_>> = calls::of(ai).collect();
+    let mut out = Vec::new();
     if own {
+        let mut items = Vec::new();
         for block in content.to_blocks() {
             own_item(block, &mut calls, &mut items, stored);
         }
+        // Reasoning that led to nothing is refused.
+        while calls.is_empty() && items.last().is_some_and(|item| is(item, "reasoning")) {
+            items.pop();
+        }
+        write_joined(&mut out, items.iter().map(ToString::to_string));
     } else {
-        let text = content.text();
+        let text = match content {
+            Content::Text(text) => Cow::Borrowed(text.as_str()),
+            Content::Blocks(_) => content.text().into(),
+        };
         if !text.is_empty() {
-            items.push(json!({"type": "message", "role": "assistant", "content": text}));
+            out.reserve(text.len() + text.len() / 16 + 128);
+            Item::Message { role: "assistant", content: Input::Text(text) }.write(&mut out);
         }
     }
-    items.extend(calls.into_iter().map(|call| call.item));
-    // Reasoning that led to nothing is refused.
-    while items.last().is_some_and(|item| is(item, "reasoning")) {
-        items.pop();
-    }
-    let mut out = Vec::new();
-    write_joined(&mut out, items.iter().map(ToString::to_string));
+    calls.iter().for_each(|call| Item::of(call).write(&mut out));
     out.into()
 }
 
-fn own_item(block: Block, calls: &mut Vec<Call>, items: &mut Vec<Value>, stored: bool) {
+fn own_item(block: Block, calls: &mut Vec<Call<'_>>, items: &mut Vec<Value>, stored: bool) {
     let mut map = match block {
         Block::Object(map) => map,
         Block::Bare(text) => {
@@ -176,17 +227,20 @@ fn own_item(block: Block, calls: &mut Vec<Call>, items: &mut Vec<Value>, stored:
         // The call itself may have been repaired since; the block says where it stood, and how it was written.
         Some("function_call") => {
             let id = map.get("call_id").and_then(Value::as_str);
-            let Some(at) = calls.iter().position(|call| Some(call.id.as_str()) == id) else { return };
+            let Some(at) = calls.iter().position(|call| id.is_some() && call.given_id() == id) else {
+                return;
+            };
             let call = calls.remove(at);
             let unchanged = map.get("arguments").and_then(Value::as_str).is_some_and(|written| {
                 call.args.is_some_and(|args| parse_tool_arguments(written).is_ok_and(|read| read == *args))
             });
-            if !unchanged && let Some(arguments) = call.item.get("arguments") {
-                map.insert("arguments".to_owned(), arguments.clone());
+            if !unchanged {
+                let written = call.args.map(serde_json::to_string).and_then(Result::ok);
+                map.insert("arguments".to_owned(), written.unwrap_or_else(|| "{}".to_owned()).into());
             }
-            if let Some(name) = call.item.get("name") {
-                map.insert("name".to_owned(), name.clone());
-            }
+            // A server may give ids that OpenAI would not take; the result has it spelled the same way.
+            map.insert("call_id".to_owned(), call.id(SPELLING).into());
+            map.insert("name".to_owned(), call.name(SPELLING).into());
             items.push(Value::Object(map));
         }
         Some("reasoning") => {
@@ -234,35 +288,4 @@ fn said(mut map: Map<String, Value>, items: &mut Vec<Value>) {
 
 fn is(item: &Value, kind: &str) -> bool {
     item.get("type").is_some_and(|have| have == kind)
-}
-
-struct Call<'a> {
-    id: String,
-    /// `None`: the model wrote something else.
-    args: Option<&'a Map<String, Value>>,
-    item: Value,
-}
-
-fn calls(ai: &Ai) -> Vec<Call<'_>> {
-    let valid = ai.tool_calls.iter().map(|call| (call.id.as_ref(), call.name.as_str(), Some(&call.args)));
-    // What was wrong with these stands in the output that answers them.
-    let invalid = ai.invalid_tool_calls.iter();
-    let invalid = invalid.map(|call| (call.id.as_ref(), call.name.as_deref().unwrap_or_default(), None));
-    valid.chain(invalid).enumerate().map(|(n, (id, name, args))| Call::new(n, id, name, args)).collect()
-}
-
-impl<'a> Call<'a> {
-    fn new(
-        position: usize,
-        id: Option<&ToolCallId>,
-        name: &str,
-        args: Option<&'a Map<String, Value>>,
-    ) -> Self {
-        let id = id.map_or_else(|| format!("call_{position}"), ToString::to_string);
-        // A nameless call would be refused each time the conversation is sent.
-        let name = if name.is_empty() { "unknown" } else { name };
-        let arguments = args.map_or_else(|| "{}".to_owned(), |args| Value::Object(args.clone()).to_string());
-        let item = json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
-        Self { id, args, item }
-    }
 }

@@ -1,6 +1,6 @@
 //! Spells a conversation as a Responses request.
 //!
-//! Invariant: a message is encoded once per client, and the same conversation always gives the same bytes.
+//! Invariant: a request leaves nothing with the provider unless the user wants it to.
 
 use bytes::Bytes;
 use hart_kernel::{ChatRequest, ModelSettings, OutputFormat, ToolChoice, ToolSpec};
@@ -10,16 +10,16 @@ use serde_json::{Map, Value, json};
 use super::files::input_content;
 use super::items;
 use super::reasoning::Reasons;
+use crate::body::{Encoder, write_list};
 use crate::config::ModelConfig;
-use crate::continued::{Conversations, append_items};
-use crate::encoded::{Encodings, write_joined, write_json};
+use crate::encoded::write_json;
 use crate::merge;
 use crate::openai::decimal;
 use crate::strict_schema::is_strict;
+use crate::structured;
 
 /// Asks for reasoning in a form that can be given back: without stored responses, the only copy is ours.
 const ENCRYPTED: &str = "reasoning.encrypted_content";
-const MAX_NAME: usize = 64;
 
 /// Parameters of chat completions that have no counterpart here, and that OpenAI refuses.
 const CHAT_ONLY: [&str; 8] =
@@ -27,7 +27,7 @@ const CHAT_ONLY: [&str; 8] =
 
 /// What of the configuration shapes a request.
 #[derive(Debug)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     provider: &'static str,
     model: String,
     max_tokens: Option<u32>,
@@ -38,8 +38,8 @@ pub(super) struct Settings {
     extra_body: Map<String, Value>,
 }
 
-impl Settings {
-    pub(super) fn new(config: &ModelConfig) -> Self {
+impl From<&ModelConfig> for Settings {
+    fn from(config: &ModelConfig) -> Self {
         let mut extra_body = Map::new();
         merge::options(&mut extra_body, &config.extra_body);
         if config.provider == "openai" {
@@ -60,7 +60,9 @@ impl Settings {
             extra_body,
         }
     }
+}
 
+impl Settings {
     /// Everything but the conversation and the tools.
     fn parameters(&self, asked: &ModelSettings) -> Map<String, Value> {
         let mut body = Map::new();
@@ -109,80 +111,33 @@ fn in_text(body: &mut Map<String, Value>, key: &str, value: Value) {
 }
 
 fn format(name: &str, schema: &Value) -> Value {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let name: String = name.chars().take(MAX_NAME).map(|c| if fits(c) { c } else { '_' }).collect();
-    let name = if name.is_empty() { "answer".to_owned() } else { name };
-    json!({"type": "json_schema", "name": name, "schema": schema, "strict": is_strict(schema)})
+    let (name, strict) = (structured::identifier(name), is_strict(schema));
+    json!({"type": "json_schema", "name": name, "schema": schema, "strict": strict})
 }
 
-/// What has been encoded before.
-#[derive(Debug, Default)]
-pub(super) struct Encoder {
-    conversations: Conversations,
-    /// The items of a message, between commas; empty when there is nothing to send.
-    messages: Encodings<Message, Bytes>,
-    tools: Encodings<ToolSpec, Bytes>,
-    system: Encodings<str, Bytes>,
-    /// The next body is likely a little longer than this.
-    last_length: usize,
-}
-
-pub(super) fn body(settings: &Settings, encoder: &mut Encoder, request: &ChatRequest) -> Vec<u8> {
+/// The whole request.
+pub(super) fn body(settings: &Settings, encoder: &mut Encoder<Bytes>, request: &ChatRequest) -> Vec<u8> {
     let mut parameters = settings.parameters(&request.settings);
     parameters.shift_remove("input");
-    let more_tools = parameters.shift_remove("tools");
-    let model = parameters.shift_remove("model").unwrap_or_else(|| Value::from(settings.model.as_str()));
-
-    let mut out = Vec::with_capacity(encoder.last_length + 4096);
-    out.extend_from_slice(b"{\"model\":");
-    write_json(&mut out, &model);
-    let leading = request.messages.iter().take_while(|message| matches!(message.body, Body::System)).count();
-    let instructions = instructions(encoder, request, leading);
+    let configured = parameters.shift_remove("tools");
+    let mut out = encoder.open_for(&settings.model, &mut parameters);
+    let instructions = encoder.one_system(request, json_string);
     if !instructions.is_empty() {
         out.extend_from_slice(b",\"instructions\":");
         out.extend_from_slice(&instructions);
     }
-    let mut tools: Vec<Bytes> =
-        request.tools.iter().map(|tool| encoder.tools.of(tool, encode_tool)).collect();
-    if let Some(Value::Array(more)) = &more_tools {
-        tools.extend(more.iter().map(|tool| Bytes::from(tool.to_string())));
-    }
-    if !tools.is_empty() {
-        out.extend_from_slice(b",\"tools\":[");
-        write_joined(&mut out, &tools);
-        out.push(b']');
-        if let Some(choice) = tool_choice(&request.settings.tool_choice) {
-            parameters.entry("tool_choice").or_insert(choice);
-        }
+    let tools = encoder.tools(request.tools.iter(), configured.as_ref(), encode_tool);
+    write_list(&mut out, "tools", &tools);
+    if let (false, Some(choice)) = (tools.is_empty(), tool_choice(&request.settings.tool_choice)) {
+        parameters.entry("tool_choice").or_insert(choice);
     }
     out.extend_from_slice(b",\"input\":[");
-    write_conversation(&mut out, settings, encoder, request, leading);
+    encoder.write_each(&mut out, true, &request.messages, |message| encode(settings, message));
     out.push(b']');
-    for (key, value) in &parameters {
-        out.push(b',');
-        write_json(&mut out, key);
-        out.push(b':');
-        write_json(&mut out, value);
-    }
-    out.push(b'}');
-    encoder.last_length = out.len();
-    out
+    encoder.close(out, &parameters)
 }
 
-/// The system prompt and the system messages at the start, as one JSON string; empty when there are none.
-fn instructions(encoder: &mut Encoder, request: &ChatRequest, leading: usize) -> Bytes {
-    if leading == 0 {
-        return request
-            .system
-            .as_ref()
-            .map(|system| encoder.system.of(system, json_string))
-            .unwrap_or_default();
-    }
-    let more = request.messages.iter().take(leading).map(|message| message.text());
-    let texts = request.system.iter().map(|text| text.to_string()).chain(more);
-    json_string(&texts.collect::<Vec<_>>().join("\n\n"))
-}
-
+/// Empty when there is nothing to say.
 fn json_string(text: &str) -> Bytes {
     if text.is_empty() {
         return Bytes::new();
@@ -190,27 +145,6 @@ fn json_string(text: &str) -> Bytes {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_json(&mut out, text);
     out.into()
-}
-
-/// Writes the messages, taking over what the last request of this conversation already said.
-fn write_conversation(
-    out: &mut Vec<u8>,
-    settings: &Settings,
-    encoder: &mut Encoder,
-    request: &ChatRequest,
-    leading: usize,
-) {
-    let mut said = encoder.conversations.take(&request.messages);
-    let next = said.next().max(leading);
-    for (index, message) in (next..).zip(request.messages.iter_from(next)) {
-        said.mark(index);
-        let items = encoder.messages.of(message, |message| encode(settings, message));
-        if !items.is_empty() {
-            said.push(&items);
-        }
-    }
-    append_items(out, true, said.bytes());
-    encoder.conversations.keep(said);
 }
 
 fn tool_choice(choice: &ToolChoice) -> Option<Value> {
@@ -234,24 +168,17 @@ fn encode_tool(tool: &ToolSpec) -> Bytes {
     Bytes::from(tool.to_string())
 }
 
+/// The items of a message, between commas; empty when there is nothing to send.
 fn encode(settings: &Settings, message: &Message) -> Bytes {
-    let spoken = |role: &str| {
-        let content = input_content(&message.content);
-        Bytes::from(json!({"type": "message", "role": role, "content": content}).to_string())
-    };
     // What a provider encrypted can be read by that provider alone.
     let provider = message.response_metadata.get("model_provider");
     let own = items::is_answer(message) && provider.is_some_and(|name| name == settings.provider);
     match &message.body {
-        Body::Human => spoken("user"),
-        Body::System => spoken("system"),
+        Body::Human => items::spoken("user", input_content(&message.content)),
+        Body::System => items::spoken("system", input_content(&message.content)),
         Body::Ai(ai) => items::encode(&message.content, ai, own, settings.stored),
         Body::AiChunk(chunk) => items::encode(&message.content, &chunk.ai, own, settings.stored),
-        Body::Tool(result) => {
-            let id = result.tool_call_id.as_str();
-            let output = input_content(&message.content);
-            Bytes::from(json!({"type": "function_call_output", "call_id": id, "output": output}).to_string())
-        }
+        Body::Tool(result) => items::output(result.tool_call_id.as_str(), input_content(&message.content)),
         Body::Remove | Body::Other(_) => Bytes::new(),
     }
 }

@@ -21,7 +21,7 @@ use crate::wire::Text;
 
 /// Builds one answer.
 #[derive(Debug, Default)]
-pub(super) struct ResponseDecoder {
+pub(crate) struct ResponseDecoder {
     provider: &'static str,
     items: Vec<Open>,
     calls: usize,
@@ -42,10 +42,6 @@ struct End {
 }
 
 impl ResponseDecoder {
-    pub(super) fn new(provider: &'static str) -> Self {
-        Self { provider, ..Self::default() }
-    }
-
     /// The item at `index`; one that was never announced begins here.
     fn item(&mut self, index: u64, kind: &str) -> Option<&mut Open> {
         if !self.items.iter().any(|open| open.index == index) {
@@ -204,6 +200,10 @@ impl ResponseDecoder {
 }
 
 impl Decoder for ResponseDecoder {
+    fn new(provider: &'static str) -> Self {
+        Self { provider, ..Self::default() }
+    }
+
     fn event(&mut self, event: SseEvent<'_>, out: &mut VecDeque<ChatChunk>) -> Result<Progress, Fault> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {

@@ -155,7 +155,7 @@ impl Runtime {
             return Ok(ThreadState { values: Bytes::from_static(b"{}"), interrupts: Vec::new(), step: None });
         }
         let agent = self.reader(row)?;
-        let view = agent.view(agent.fold(steps));
+        let view = agent.snapshot(agent.fold(steps));
         let values = self.encoder(&row.id).encode(&view, None);
         Ok(ThreadState { values, interrupts: view.interrupts().to_vec(), step })
     }

@@ -9,8 +9,9 @@ use std::os::fd::AsFd;
 use rustix::fs::{Mode, OFlags, fstat};
 use sha2::{Digest, Sha256};
 
-use super::ops::{CAREFUL, open_parent, regular_file};
+use super::ops::{CAREFUL, regular_file};
 use super::place::{Roots, explain};
+use super::write::open_parent;
 use crate::contract::{LineQuery, Lines};
 use crate::error::{Result, SandboxError};
 use crate::path::VPath;

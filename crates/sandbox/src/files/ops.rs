@@ -1,28 +1,23 @@
-//! Read, write, list and remove, one blocking function each.
+//! Read, list and remove, one blocking function each.
 //!
-//! Invariant: a write either replaces the whole file or leaves it as it was; only appends touch a file in place.
+//! Invariant: what is read is a regular file, and no more of it than anyone has room for.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::Read;
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mkdirat, openat, readlinkat, renameat,
-    renameat_with, statat, unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, unlinkat};
 use rustix::io::Errno;
 
 use super::place::{OpenRoot, Place, Roots, explain};
 use super::walk::{Walk, entry_kind, is_noise};
+use super::write::split;
 use crate::contract::{Entry, EntryKind, Listing, Stat};
 use crate::error::{Result, SandboxError};
-use crate::path::{PathError, VPath};
+use crate::path::VPath;
 
 const MAX_READ: u64 = 100 << 20;
 const MAX_LISTED: usize = 5_000;
-/// Like the kernel's own limit for links in one path.
-const MAX_LINKS: usize = 40;
 
 /// FIFOs and devices must not block or be taken as a terminal, so every file is opened this way.
 pub(super) const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
@@ -48,46 +43,6 @@ pub(crate) fn read(roots: &Roots, path: &VPath) -> Result<Vec<u8>> {
 pub(crate) fn modify_read(roots: &Roots, path: &VPath) -> Result<Vec<u8>> {
     roots.open_for_change(path)?;
     read(roots, path)
-}
-
-pub(crate) fn append(roots: &Roots, path: &VPath, content: &[u8]) -> Result<()> {
-    let (root, relative) = roots.open_for_change(path)?;
-    open_parent(&root, relative, path)?;
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | CAREFUL;
-    let fd = root.beneath(relative, flags, Mode::from(0o644)).map_err(|errno| explain(path, errno))?;
-    if regular_file(&fd, path)?.1 == 0 {
-        root.adopt(&fd);
-    }
-    File::from(fd).write_all(content).map_err(|source| SandboxError::io(path, source))
-}
-
-/// Writes beside the target and renames over it.
-pub(crate) fn create_or_replace(roots: &Roots, path: &VPath, content: &[u8], replace: bool) -> Result<()> {
-    let (root, relative) = roots.open_for_change(path)?;
-    let target = final_target(&root, relative, path, replace)?;
-    let temporary = temporary_name();
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = openat(&target.parent, temporary.as_str(), flags, Mode::from(0o644))
-        .map_err(|errno| explain(path, errno))?;
-    root.adopt(&fd);
-    let written = (|| {
-        if let Some(mode) = target.mode {
-            fchmod(&fd, mode).map_err(|errno| explain(path, errno))?;
-        }
-        File::from(fd).write_all(content).map_err(|source| SandboxError::io(path, source))?;
-        let (parent, from, to) = (target.parent.as_fd(), temporary.as_str(), target.name.as_str());
-        if replace {
-            renameat(parent, from, parent, to)
-        } else {
-            renameat_with(parent, from, parent, to, RenameFlags::NOREPLACE)
-        }
-        .map_err(|errno| explain(path, errno))
-    })();
-    if written.is_err() {
-        // Best effort: the name is ours alone, and what failed is already reported.
-        let _ = unlinkat(&target.parent, temporary.as_str(), AtFlags::empty());
-    }
-    written
 }
 
 pub(crate) fn stat(roots: &Roots, path: &VPath) -> Result<Stat> {
@@ -166,81 +121,6 @@ pub(crate) fn remove(roots: &Roots, path: &VPath) -> Result<()> {
     .map_err(|errno| explain(path, errno))
 }
 
-/// The directory and name a write ends in, once links at the last component are followed.
-struct Target {
-    parent: OwnedFd,
-    name: String,
-    mode: Option<Mode>,
-}
-
-fn final_target(root: &OpenRoot, relative: &str, path: &VPath, replace: bool) -> Result<Target> {
-    let mut relative = relative.to_owned();
-    for _ in 0..MAX_LINKS {
-        let parent = open_parent(root, &relative, path)?;
-        let (above, name) = split(&relative);
-        let found = match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => return Ok(Target { parent, name: name.to_owned(), mode: None }),
-            found => found.map_err(|errno| explain(path, errno))?,
-        };
-        if !replace {
-            return Err(SandboxError::AlreadyExists(path.clone()));
-        }
-        match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => {
-                let mode = Mode::from_raw_mode(found.st_mode & 0o777);
-                return Ok(Target { parent, name: name.to_owned(), mode: Some(mode) });
-            }
-            FileType::Directory => return Err(SandboxError::IsDirectory(path.clone())),
-            FileType::Symlink => {
-                let link = readlinkat(&parent, name, Vec::new()).map_err(|errno| explain(path, errno))?;
-                // An absolute target, even one that a command would see inside, cannot be checked by the kernel.
-                let escape = || SandboxError::Path(PathError::Symlink { path: path.clone() });
-                let link = link.to_str().ok().filter(|link| !link.starts_with('/')).ok_or_else(escape)?;
-                relative = if above.is_empty() { link.to_owned() } else { format!("{above}/{link}") };
-                if matches!(split(&relative).1, "" | "." | "..") {
-                    return Err(SandboxError::IsDirectory(path.clone()));
-                }
-            }
-            other => return Err(SandboxError::NotAFile { path: path.clone(), kind: in_words(other) }),
-        }
-    }
-    Err(SandboxError::Path(PathError::Symlink { path: path.clone() }))
-}
-
-/// Opens the directory of `relative`, making what is missing on the way.
-pub(super) fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Result<OwnedFd> {
-    let directory = OFlags::PATH | OFlags::DIRECTORY;
-    let open = |relative: &str| root.beneath(relative, directory, Mode::empty());
-    let wanted = split(relative).0;
-    match open(wanted) {
-        Err(Errno::NOENT) => {}
-        other => return other.map_err(|errno| explain(path, errno)),
-    }
-    let mut parent = open("").map_err(|errno| explain(path, errno))?;
-    let mut made = String::new();
-    for name in wanted.split('/').filter(|name| !name.is_empty()) {
-        if !made.is_empty() {
-            made.push('/');
-        }
-        made.push_str(name);
-        // Each step starts from the root again: a link on the way may point upwards and still be inside.
-        parent = match open(&made) {
-            Err(Errno::NOENT) => match mkdirat(&parent, name, Mode::from(0o755)) {
-                Ok(()) => open(&made).inspect(|dir| root.adopt(dir)),
-                Err(Errno::EXIST) => open(&made),
-                Err(errno) => Err(errno),
-            },
-            other => other,
-        }
-        .map_err(|errno| explain(path, errno))?;
-    }
-    Ok(parent)
-}
-
-fn split(relative: &str) -> (&str, &str) {
-    relative.rsplit_once('/').unwrap_or(("", relative))
-}
-
 pub(super) fn regular_file(fd: &OwnedFd, path: &VPath) -> Result<(Mode, u64)> {
     let found = fstat(fd).map_err(|errno| explain(path, errno))?;
     match FileType::from_raw_mode(found.st_mode) {
@@ -250,7 +130,7 @@ pub(super) fn regular_file(fd: &OwnedFd, path: &VPath) -> Result<(Mode, u64)> {
     }
 }
 
-fn in_words(kind: FileType) -> &'static str {
+pub(super) fn in_words(kind: FileType) -> &'static str {
     match kind {
         FileType::Fifo => "FIFO",
         FileType::Socket => "socket",
@@ -258,10 +138,4 @@ fn in_words(kind: FileType) -> &'static str {
         FileType::CharacterDevice | FileType::BlockDevice => "device",
         _ => "special file",
     }
-}
-
-/// Unique in this process and, by the process id, among hart processes that share a directory.
-fn temporary_name() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!(".hart-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fs
 use rustix::io::Errno;
 
 use crate::error::{Result, SandboxError};
-use crate::path::{HostPath, PathError, THREAD_ROOTS, USER_DATA, VPath};
+use crate::path::{ARCHIVE_ROOTS, HostPath, PathError, THREAD_ROOTS, USER_DATA, VPath};
 
 /// One directory of the host that the sandbox shows.
 #[derive(Clone, Debug)]
@@ -17,6 +17,12 @@ pub(crate) struct Root {
     pub(crate) shown_at: VPath,
     pub(crate) host: HostPath,
     pub(crate) writable: bool,
+}
+
+impl Root {
+    pub(crate) fn is_archive(&self) -> bool {
+        ARCHIVE_ROOTS.contains(&self.shown_at.as_str())
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +73,12 @@ impl Roots {
     /// The thread's own roots, in their usual order.
     pub(crate) fn of_thread(&self) -> impl Iterator<Item = &Root> {
         self.0.iter().filter(|root| THREAD_ROOTS.contains(&root.shown_at.as_str()))
+    }
+
+    /// The roots that only hart writes to, for hart.
+    pub(crate) fn archives(&self) -> Self {
+        let archives = self.0.iter().filter(|root| root.is_archive());
+        Self(archives.map(|root| Root { writable: true, ..root.clone() }).collect())
     }
 }
 

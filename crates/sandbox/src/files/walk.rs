@@ -3,7 +3,7 @@
 //! Invariant: each directory is opened from the root without links, so a swap in the middle of a walk leads nowhere.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, statat};
@@ -12,46 +12,23 @@ use rustix::io::Errno;
 use super::place::OpenRoot;
 use crate::contract::EntryKind;
 
-/// Names that hold machine-made files nobody looks for; skipped unless the caller starts in one or asks for it.
-const NOISE: [&str; 30] = [
-    ".git",
-    ".svn",
-    ".hg",
-    ".bzr",
-    "node_modules",
-    "bower_components",
-    "__pycache__",
-    ".venv",
-    "venv",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".ipynb_checkpoints",
-    ".eggs",
-    "site-packages",
-    "target",
-    ".gradle",
-    ".idea",
-    ".vscode",
-    ".next",
-    ".nuxt",
-    ".turbo",
-    ".parcel-cache",
-    ".cache",
-    ".npm",
-    ".DS_Store",
-    "Thumbs.db",
-    ".terraform",
-];
 /// A thread can make more files than anyone wants to wait for.
 pub(super) const MAX_VISITED: usize = 200_000;
 
 pub(super) const GONE: [Errno; 3] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
 
-pub(crate) fn is_noise(name: &str) -> bool {
-    NOISE.contains(&name) || (name.starts_with(".hart-") && name.ends_with(".tmp"))
+/// Names that hold machine-made files nobody looks for; skipped unless the caller starts in one or asks for it.
+pub(crate) fn is_noise(name: &[u8]) -> bool {
+    match name {
+        b".git" | b".svn" | b".hg" | b".bzr" => true,
+        b"node_modules" | b"bower_components" | b".npm" | b".next" | b".nuxt" | b".turbo"
+        | b".parcel-cache" => true,
+        b"__pycache__" | b".venv" | b"venv" | b".tox" | b".nox" | b".eggs" | b"site-packages" => true,
+        b".mypy_cache" | b".pytest_cache" | b".ruff_cache" | b".ipynb_checkpoints" => true,
+        b"target" | b".gradle" | b".idea" | b".vscode" | b".cache" | b".terraform" => true,
+        b".DS_Store" | b"Thumbs.db" => true,
+        name => name.starts_with(b".hart-") && name.ends_with(b".tmp"),
+    }
 }
 
 /// One thing met on a walk.
@@ -90,10 +67,10 @@ impl<'a> Walk<'a> {
     }
 
     /// The next entry in path order. Directories whose name `skip` refuses are neither shown nor entered.
-    pub(crate) fn next(&mut self, skip: impl Fn(&str) -> bool) -> Option<Found> {
+    pub(crate) fn next(&mut self, skip: impl Fn(&[u8]) -> bool) -> Option<Found> {
         loop {
             let found = self.pending.pop()?;
-            if skip(found.shown.rsplit('/').next().unwrap_or_default()) {
+            if skip(found.shown.rsplit('/').next().unwrap_or_default().as_bytes()) {
                 continue;
             }
             if self.visited >= MAX_VISITED {
@@ -121,7 +98,8 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, dir: OwnedFd, parent: &Found) -> Result<(), Errno> {
         let mut names: Vec<(CString, EntryKind)> = Vec::new();
-        for entry in Dir::new(dir)? {
+        let mut dir = Dir::new(dir)?;
+        while let Some(entry) = dir.read() {
             let entry = entry?;
             if matches!(entry.file_name().to_bytes(), b"." | b"..") {
                 continue;
@@ -130,7 +108,8 @@ impl<'a> Walk<'a> {
                 self.truncated = true;
                 break;
             }
-            names.push((entry.file_name().to_owned(), entry_kind(entry.file_type())));
+            let kind = kind_of(dir.fd()?, entry.file_name(), entry.file_type());
+            names.push((entry.file_name().to_owned(), kind));
         }
         names.sort_unstable_by(|a, b| b.0.cmp(&a.0));
         self.pending.extend(names.into_iter().map(|(name, kind)| parent.child(&name, kind)));
@@ -164,6 +143,15 @@ impl Found {
             .and_then(|fd| statat(fd, c"", AtFlags::EMPTY_PATH))
             .map_or(0, |stat| stat.st_size.unsigned_abs())
     }
+}
+
+/// Some file systems do not say in the directory what an entry is.
+pub(super) fn kind_of(dir: BorrowedFd<'_>, name: &CStr, listed: FileType) -> EntryKind {
+    if listed != FileType::Unknown {
+        return entry_kind(listed);
+    }
+    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_or(EntryKind::Other, |found| entry_kind(FileType::from_raw_mode(found.st_mode)))
 }
 
 pub(crate) fn entry_kind(kind: FileType) -> EntryKind {

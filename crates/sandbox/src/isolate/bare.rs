@@ -5,6 +5,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::child::{self, Ends, Failure, Side, at};
-use super::filter::{self, Filter, Options};
+use super::filter::{Filters, Options, Report};
+use super::identity::Identity;
 use super::landlock::{Grant, Handled, Ruleset};
 use super::plan::{self, LIMITS};
 use super::report::Stage;
@@ -27,20 +29,29 @@ pub(crate) struct BarePlan {
     grants: Vec<(OwnedFd, Grant, bool)>,
     cgroups: Vec<RawFd>,
     limits: Vec<(Resource, u64)>,
+    /// The user to become, where hart is root.
+    become_user: Option<u32>,
     cwd: CString,
-    filter: Filter,
-    reporting_filter: Filter,
+    filters: Filters,
+}
+
+/// What a plan is made for; `writable` and `readable` are directories of the host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BareOrder<'a> {
+    /// The version of Landlock.
+    pub(crate) abi: u32,
+    pub(crate) identity: &'a Identity,
+    pub(crate) writable: &'a [PathBuf],
+    pub(crate) readable: &'a [PathBuf],
+    pub(crate) cwd: &'a Path,
+    pub(crate) network: &'a Network,
+    pub(crate) file_limit: u64,
 }
 
 impl BarePlan {
-    /// `writable` and `readable` are directories of the host.
-    pub(crate) fn new(
-        abi: u32,
-        writable: &[PathBuf],
-        readable: &[PathBuf],
-        cwd: &Path,
-        network: &Network,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(order: BareOrder<'_>) -> io::Result<Self> {
+        let BareOrder { abi, identity, writable, readable, cwd, network, file_limit } = order;
+        let become_user = identity.owner();
         let mut grants = Vec::new();
         for path in plan::system_paths().into_iter().chain(readable.iter().cloned()).chain(["/proc".into()]) {
             grants.extend(open(&path, Grant::Read));
@@ -58,20 +69,21 @@ impl BarePlan {
             grants.extend(open(path, Grant::Write));
         }
         let mut limits = LIMITS.to_vec();
-        if !rustix::process::geteuid().is_root() {
+        limits.push((libc::RLIMIT_FSIZE, file_limit));
+        if become_user.is_some() || !rustix::process::geteuid().is_root() {
             // Counted over all processes of the user, not only those of this command.
             limits.push((libc::RLIMIT_NPROC, 4_096));
         }
-        let options = Options { report: false, bare: true, internet };
+        let options = Options { report: Report::None, bare: true, internet, own_network: false, file_limit };
         Ok(Self {
             shell: plan::shell(),
             handled: Handled::by(abi, !internet),
             grants,
             cgroups: Vec::new(),
             limits,
+            become_user,
             cwd: CString::new(cwd.as_os_str().as_bytes())?,
-            filter: filter::build(options),
-            reporting_filter: filter::build(Options { report: true, ..options }),
+            filters: Filters::new(options),
         })
     }
 
@@ -88,7 +100,8 @@ fn open(path: &Path, grant: Grant) -> Option<(OwnedFd, Grant, bool)> {
 }
 
 /// Called in the forked child. Returns in the process that is to become the command; its parent never leaves.
-pub(super) fn enter(plan: &BarePlan, ends: Ends) {
+pub(super) fn enter(plan: &BarePlan, ends: Ends, line: Option<&Range<usize>>) {
+    sys::take_name(child::NAME, line);
     match prepare().and_then(|()| child::start_command()) {
         Ok((Side::Parent(pid), signals)) => child::watch(ends, pid, signals, bury),
         Ok((Side::Child, _)) => {}
@@ -114,9 +127,9 @@ fn confine(plan: &BarePlan, ends: Ends) -> Result<(), Failure> {
     at(Stage::DieWithParent, sys::die_with_parent())?;
     child::join_cgroups(&plan.cgroups)?;
     at(Stage::WorkingDirectory, sys::change_directory(&plan.cwd))?;
-    child::give_up_privileges(&plan.limits, None)?;
+    child::give_up_privileges(&plan.limits, plan.become_user)?;
     at(Stage::Landlock, restrict(plan))?;
-    child::install_filter(&plan.filter, &plan.reporting_filter, ends)
+    child::install_filter(&plan.filters, ends)
 }
 
 fn restrict(plan: &BarePlan) -> Result<(), Errno> {

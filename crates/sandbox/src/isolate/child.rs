@@ -3,12 +3,14 @@
 //! Invariant: nothing here allocates, locks or panics; every failure is reported and ends the process.
 
 use std::ffi::CStr;
+use std::ops::Range;
 use std::os::fd::RawFd;
 
 use libc::{
     CLONE_NEWNET, CLONE_NEWUSER, EPERM, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC,
 };
 
+use super::filter::Filters;
 use super::landlock::{Handled, Ruleset};
 use super::plan::{Access, Granted, OLD_ROOT, Plan, Step};
 use super::report::{Message, Stage};
@@ -23,6 +25,9 @@ pub(super) struct Ends {
     pub(super) descriptors: RawFd,
 }
 
+/// What the processes that never exec go by; hart's own arguments may hold a prompt.
+pub(super) const NAME: &CStr = c"sandbox-init";
+
 /// What a descriptor sent to hart is.
 pub(super) const SECCOMP_REPORTS: u8 = b'S';
 pub(super) const PROXY_LISTENER: u8 = b'P';
@@ -36,7 +41,8 @@ pub(super) struct Failure {
 const SET_UP_FAILED: i32 = 126;
 
 /// Called in the forked child. Returns in the process that is to become the command; the others never leave.
-pub(super) fn enter(plan: &Plan, ends: Ends) {
+pub(super) fn enter(plan: &Plan, ends: Ends, line: Option<&Range<usize>>) {
+    sys::take_name(NAME, line);
     let gate = match outside(plan) {
         Ok((Side::Parent(pid), gate)) => {
             if let Some(gate) = gate {
@@ -137,7 +143,7 @@ fn inside(plan: &Plan, ends: Ends) -> Result<(), Failure> {
     if let Some((handled, grants)) = &plan.landlock {
         at(Stage::Landlock, restrict_files(*handled, grants))?;
     }
-    install_filter(&plan.filter, &plan.reporting_filter, ends)
+    install_filter(&plan.filters, ends)
 }
 
 pub(super) fn join_cgroups(doors: &[RawFd]) -> Result<(), Failure> {
@@ -178,21 +184,19 @@ fn restrict_files(handled: Handled, grants: &[Granted]) -> Result<(), Errno> {
 }
 
 /// With reports to hart if possible: inside another sandbox that has them, one cannot have them again.
-pub(super) fn install_filter(
-    plain: &[libc::sock_filter],
-    reporting: &[libc::sock_filter],
-    ends: Ends,
-) -> Result<(), Failure> {
-    if plain.is_empty() {
+pub(super) fn install_filter(filters: &Filters, ends: Ends) -> Result<(), Failure> {
+    if filters.silent.is_empty() {
         return Ok(());
     }
-    match sys::install_reporting_filter(reporting) {
+    let reports = sys::install_watching_filter(&filters.watching)
+        .or_else(|_| sys::install_reporting_filter(&filters.reporting));
+    match reports {
         Ok(reports) => {
             at(Stage::Filter, sys::send_descriptor(ends.descriptors, SECCOMP_REPORTS, reports))?;
             sys::close(reports);
             Ok(())
         }
-        Err(_) => at(Stage::Filter, sys::install_filter(plain)),
+        Err(_) => at(Stage::Filter, sys::install_filter(&filters.silent)),
     }
 }
 

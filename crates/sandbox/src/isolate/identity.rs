@@ -32,6 +32,11 @@ impl Identity {
         Self::Dropped { id, mapping }
     }
 
+    /// The same without mounts, where files can only be given away.
+    pub(crate) fn owning_its_files(id: u32) -> Self {
+        Self::Dropped { id, mapping: None }
+    }
+
     pub(super) fn mapping(&self) -> Option<RawFd> {
         match self {
             Self::Own | Self::Dropped { mapping: None, .. } => None,

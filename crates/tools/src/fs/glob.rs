@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{GlobQuery, GlobResult, SandboxError, VPath};
+use hart_sandbox::{GlobQuery, GlobResult, Sandbox, SandboxError, VPath, WORKSPACE};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,11 +21,12 @@ pub(crate) struct GlobArgs {
     #[schemars(!default)]
     #[expect(dead_code, reason = "read by clients, from the call")]
     description: Purpose,
-    /// The pattern, matched against paths below `path`: `*.csv` for this directory, `**/*.py` for all below it,
-    /// `src/**/test_*.py`, `*.{png,jpg}`.
+    /// A name at any depth below `path`, such as `*.csv` or `*.{png,jpg}`; with a `/` in it a path below `path`, such as
+    /// `src/**/test_*.py`, or `./*.csv` for this directory alone.
     pattern: String,
     /// The absolute path of the directory to search in.
-    path: String,
+    #[schemars(required)]
+    path: Option<String>,
     /// Whether directories are results too.
     #[serde(default)]
     include_dirs: Flag,
@@ -41,8 +42,8 @@ impl TypedTool for Glob {
 Find files whose path matches a pattern, below a directory.
 
 Use it when you know something about the name; to search what is in the files use grep. `*` stays within \
-one directory, `**` crosses directories. Folders of machine-made files (.git, node_modules, __pycache__ and \
-the like) are not searched.";
+one name, `**` crosses directories. Hidden files are found like others; folders of machine-made files (.git, \
+node_modules, __pycache__ and the like) only if the pattern or the path names them.";
     type Args = GlobArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: GlobArgs) -> Result<ToolOutput, ToolError> {
@@ -50,18 +51,38 @@ the like) are not searched.";
             return Err(failed("the pattern is empty; use `**/*` for every file"));
         }
         let sandbox = self.0.acquire(cx).await?;
-        let base = sandbox.path(&args.path).map_err(explain)?;
+        let base = sandbox.path(args.path.as_deref().unwrap_or(WORKSPACE)).map_err(explain)?;
         let mut query = GlobQuery::new(base.clone(), args.pattern);
         query.include_dirs = args.include_dirs.0;
         query.max_results = args.max_results.get();
+        let asked = query.clone();
         let found = sandbox.glob(query).await.map_err(|error| match error {
             SandboxError::NotADirectory(path) => {
                 failed(format!("`{path}` is not a directory; name the directory to search in"))
             }
             other => explain(other),
         })?;
-        Ok(render(&base, &found).into())
+        let mut text = render(&base, &found);
+        if found.paths.is_empty() {
+            text.push_str(&nothing(sandbox.as_ref(), asked).await);
+        }
+        Ok(text.into())
     }
+}
+
+/// What may have been meant.
+async fn nothing(sandbox: &dyn Sandbox, asked: GlobQuery) -> String {
+    let anchored = asked.pattern.starts_with('/');
+    let directories = GlobQuery { include_dirs: true, max_results: 3, ..asked.clone() };
+    let found = match asked.include_dirs {
+        true => Vec::new(),
+        false => sandbox.glob(directories).await.map(|found| found.paths).unwrap_or_default(),
+    };
+    if !found.is_empty() {
+        let found: Vec<String> = found.iter().map(|path| format!("{path}/")).collect();
+        return format!(", but directories did: {}. Use ls, or include_dirs.", found.join(", "));
+    }
+    if anchored { ". A leading `/` stands for that directory.".to_owned() } else { String::new() }
 }
 
 fn render(base: &VPath, found: &GlobResult) -> String {

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{EntryKind, GrepQuery, GrepResult, Sandbox, SandboxError, VPath};
+use hart_sandbox::{GrepMatch, GrepOutput, GrepQuery, GrepResult, SandboxError, VPath, WORKSPACE};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::lenient::{Capped, Flag, Purpose};
+use crate::lenient::{Capped, Count, Flag, Purpose};
 use crate::sandboxed::{Sandboxed, explain, failed};
 
 pub(crate) struct Grep(pub(crate) Arc<Sandboxed>);
@@ -24,7 +24,8 @@ pub(crate) struct GrepArgs {
     /// What to look for: a regular expression (no look-around, no back-references), or plain text with `literal`.
     pattern: String,
     /// The absolute path of the directory to search in, or of one file.
-    path: String,
+    #[schemars(required)]
+    path: Option<String>,
     /// Search only files that match, for example `*.py` (by name, at any depth) or `src/**/*.ts`.
     glob: Option<String>,
     /// Take the pattern as plain text: `a.b(c)` finds exactly that.
@@ -33,9 +34,32 @@ pub(crate) struct GrepArgs {
     /// Tell `A` from `a`.
     #[serde(default)]
     case_sensitive: Flag,
-    /// How many lines at most.
+    /// What to answer: `content` gives the lines, `files_with_matches` only the files, `count` the files with the
+    /// number of lines in each.
     #[serde(default)]
+    output_mode: OutputMode,
+    /// Lines to show before and after each match, at most 20.
+    #[serde(alias = "-C")]
+    context: Option<Count>,
+    /// Lines to show before each match, if that differs.
+    #[serde(alias = "-B", alias = "context_before")]
+    before: Option<Count>,
+    /// Lines to show after each match, if that differs.
+    #[serde(alias = "-A", alias = "context_after")]
+    after: Option<Count>,
+    /// How many lines (or files) at most.
+    #[serde(default, alias = "max_count", alias = "head_limit")]
     max_results: Capped<100, 500>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum OutputMode {
+    #[default]
+    Content,
+    FilesWithMatches,
+    Count,
 }
 
 #[async_trait]
@@ -44,9 +68,10 @@ impl TypedTool for Grep {
     const DESCRIPTION: &'static str = "\
 Find lines that match a pattern in the text files below a directory, or in one file.
 
-Each result is `path:line: text`; read_file with start_line shows what is around it. Matching is by line \
-and ignores case unless told otherwise. Binary and very large files and folders of machine-made files are \
-not searched; long lines are cut.";
+Each result is `path:line: text`; ask for context to see what is around it, or use read_file with start_line. \
+Matching is by line and ignores case unless told otherwise. A line longer than 200 characters is cut around \
+its match. Binary files, files above 1 MiB (unless path names the file itself) and folders of machine-made files \
+(.git, node_modules, __pycache__ and the like) are not searched.";
     type Args = GrepArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: GrepArgs) -> Result<ToolOutput, ToolError> {
@@ -54,50 +79,94 @@ not searched; long lines are cut.";
             return Err(failed("the pattern is empty; say what to look for, or use read_file or glob"));
         }
         let sandbox = self.0.acquire(cx).await?;
-        let base = sandbox.path(&args.path).map_err(explain)?;
-        let mut query = GrepQuery::new(base.clone(), args.pattern);
+        let base = sandbox.path(args.path.as_deref().unwrap_or(WORKSPACE)).map_err(explain)?;
+        let mut query = GrepQuery::new(base, args.pattern);
         query.glob = args.glob.filter(|glob| !glob.trim().is_empty());
         query.literal = args.literal.0;
         query.case_sensitive = args.case_sensitive.0;
         query.max_results = args.max_results.get();
-        let (glob, literal) = (query.glob.clone(), query.literal);
-        let mut found = sandbox.grep(query).await.map_err(|error| match &error {
-            SandboxError::BadPattern { pattern, .. } if !literal && glob.as_ref() != Some(pattern) => {
+        let around = |own: Option<Count>| own.or(args.context).map_or(0, |Count(lines)| lines);
+        (query.before, query.after) = (around(args.before), around(args.after));
+        query.output = match args.output_mode {
+            OutputMode::Content => GrepOutput::Lines,
+            OutputMode::FilesWithMatches => GrepOutput::Files,
+            OutputMode::Count => GrepOutput::Counts,
+        };
+        let (asked, glob) = (query.clone(), query.glob.clone());
+        let found = sandbox.grep(query).await.map_err(|error| match &error {
+            SandboxError::BadPattern { pattern, reason }
+                if !asked.literal && glob.as_ref() != Some(pattern) && !reason.contains("by line") =>
+            {
                 failed(format!("{error}. Correct it, or set literal to true to find the text as it is"))
             }
             _ => explain(error),
         })?;
-        if found.matches.is_empty() && found.skipped_large == 0 && is_large(sandbox.as_ref(), &base).await {
-            found.skipped_large = 1;
-        }
-        Ok(render(&base, &found).into())
+        Ok(render(&asked, &found).into())
     }
 }
 
-/// Above what the sandbox searches.
-const LARGE: u64 = 1 << 20;
-
-async fn is_large(sandbox: &dyn Sandbox, path: &VPath) -> bool {
-    sandbox.stat(path).await.is_ok_and(|stat| stat.kind == EntryKind::File && stat.size > LARGE)
-}
-
-fn render(base: &VPath, found: &GrepResult) -> String {
-    let count = found.matches.len();
+fn render(query: &GrepQuery, found: &GrepResult) -> String {
+    let base = &query.base;
+    let count = found.matches.len().max(found.files.len());
+    let what = if query.output == GrepOutput::Lines { "matches" } else { "files with matches" };
     let mut text = match (count, found.truncated) {
-        (0, _) => format!("No matches found under {base}"),
-        (_, false) => format!("Found {count} matches under {base}"),
-        (_, true) => format!("Found {count} matches under {base} (showing first {count})"),
+        (0, _) => match &query.glob {
+            Some(glob) => format!("No matches found under {base} in files that match `{glob}`"),
+            None => format!("No matches found under {base}"),
+        },
+        (_, false) => format!("Found {count} {what} under {base}"),
+        (_, true) => format!("Found {count} {what} under {base} (showing first {count})"),
     };
-    for hit in &found.matches {
-        let _ = write!(text, "\n{}:{}: {}", hit.path, hit.line, hit.text);
+    if query.before + query.after > 0 {
+        add_with_context(&mut text, &found.matches);
+    } else {
+        for hit in &found.matches {
+            let _ = write!(text, "\n{}:{}: {}", hit.path, hit.line, hit.text);
+        }
+    }
+    for file in &found.files {
+        let _ = match file.lines {
+            Some(lines) => write!(text, "\n{}: {lines}", file.path),
+            None => write!(text, "\n{}", file.path),
+        };
     }
     if found.truncated && count > 0 {
         text.push_str("\nThere are more. Narrow the pattern or the path, add a glob, or raise max_results.");
+    }
+    if found.matches.iter().any(|hit| hit.cut) {
+        text.push_str("\nLines with … are longer than shown; see all of one with read_file.");
     }
     if let Some(note) = skipped(base, found) {
         let _ = write!(text, "\n{note}");
     }
     text
+}
+
+/// The path once for each file; then `number: text` for what matches, `number- text` around it, and `--` where lines
+/// are left out.
+fn add_with_context(text: &mut String, matches: &[GrepMatch]) {
+    let mut shown: Option<(&VPath, u64)> = None;
+    for hit in matches {
+        let first = hit.line - hit.before.len() as u64;
+        match shown {
+            Some((path, last)) if *path == hit.path => {
+                if first > last + 1 {
+                    text.push_str("\n--");
+                }
+            }
+            _ => {
+                let _ = write!(text, "\n{}:", hit.path);
+            }
+        }
+        for (number, line) in (first..).zip(&hit.before) {
+            let _ = write!(text, "\n  {number}- {line}");
+        }
+        let _ = write!(text, "\n  {}: {}", hit.line, hit.text);
+        for (number, line) in (hit.line + 1..).zip(&hit.after) {
+            let _ = write!(text, "\n  {number}- {line}");
+        }
+        shown = Some((&hit.path, hit.line + hit.after.len() as u64));
+    }
 }
 
 /// Silence about files that were not searched would read as "it is not there".
@@ -107,7 +176,7 @@ fn skipped(base: &VPath, found: &GrepResult) -> Option<String> {
     let binary = (found.skipped_binary > 0).then(|| format!("{} not text", files(found.skipped_binary)));
     let parts: Vec<String> = [large, binary].into_iter().flatten().collect();
     let instead = if found.skipped_large > 0 {
-        format!("search them with bash, for example `grep -rn -m 50 PATTERN {base}`")
+        format!("name a large file itself as path, or use bash, for example `grep -rn -m 50 PATTERN {base}`")
     } else {
         format!("search them with bash, for example `grep -rac PATTERN {base}`, if they matter")
     };
@@ -122,13 +191,14 @@ mod tests {
     fn what_was_not_searched_is_said() {
         let base = VPath::parse("/mnt/user-data/workspace").unwrap();
         let shown = |skipped_large, skipped_binary| {
-            render(&base, &GrepResult { skipped_large, skipped_binary, ..GrepResult::default() })
+            let query = GrepQuery::new(base.clone(), "x");
+            render(&query, &GrepResult { skipped_large, skipped_binary, ..GrepResult::default() })
         };
         assert_eq!(shown(0, 0), "No matches found under /mnt/user-data/workspace");
         assert_eq!(
             shown(2, 1),
             "No matches found under /mnt/user-data/workspace\nNot searched: 2 files too large, 1 file not text; \
-             search them with bash, for example `grep -rn -m 50 PATTERN /mnt/user-data/workspace`."
+             name a large file itself as path, or use bash, for example `grep -rn -m 50 PATTERN /mnt/user-data/workspace`."
         );
         assert!(shown(0, 3).contains("Not searched: 3 files not text; "));
     }

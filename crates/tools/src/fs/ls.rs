@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{Entry, EntryKind, Listing, SandboxError};
+use hart_sandbox::{Entry, EntryKind, Listing, SandboxError, WORKSPACE};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,7 +22,8 @@ pub(crate) struct LsArgs {
     #[expect(dead_code, reason = "read by clients, from the call")]
     description: Purpose,
     /// The absolute path of the directory, for example /mnt/user-data/workspace.
-    path: String,
+    #[schemars(required)]
+    path: Option<String>,
 }
 
 const DEPTH: usize = 2;
@@ -40,7 +41,7 @@ of machine-made files (.git, node_modules, __pycache__ and the like) are left ou
 
     async fn run(&self, cx: &ToolContext<'_>, args: LsArgs) -> Result<ToolOutput, ToolError> {
         let sandbox = self.0.acquire(cx).await?;
-        let path = sandbox.path(&args.path).map_err(explain)?;
+        let path = sandbox.path(args.path.as_deref().unwrap_or(WORKSPACE)).map_err(explain)?;
         let listing = sandbox.list(&path, DEPTH).await.map_err(|error| match error {
             SandboxError::NotADirectory(path) => failed(format!(
                 "`{path}` is not a directory; use read_file to read a file, or ls on its parent"

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::{LineQuery, Lines, VPath};
+use hart_sandbox::{LineQuery, Lines, SandboxError, VPath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::cut;
 use crate::lenient::{Count, Purpose};
-use crate::sandboxed::{Sandboxed, explain, failed};
+use crate::sandboxed::{Sandboxed, explain, failed, missing};
 
 pub(crate) struct ReadFile(pub(crate) Arc<Sandboxed>);
 
@@ -54,7 +54,10 @@ program with bash. An empty file gives `(empty)`.";
         // A character has at most four bytes; one more than fits shows that something is cut.
         let max_bytes = if limit == 0 { UNLIMITED } else { limit.saturating_mul(4).saturating_add(4) };
         let query = LineQuery { first: range.start as u64, last: range.end as u64, max_bytes };
-        let lines = sandbox.read_lines(&path, query).await.map_err(explain)?;
+        let lines = match sandbox.read_lines(&path, query).await {
+            Err(SandboxError::NotFound(path)) => return Err(missing(sandbox.as_ref(), path).await),
+            other => other.map_err(explain)?,
+        };
         if lines.size == 0 && lines.head.is_empty() {
             return Ok("(empty)".into());
         }
@@ -83,6 +86,9 @@ impl Range {
         if start == 0 || end == 0 {
             return Err(failed("lines are counted from 1; give start_line and end_line of at least 1"));
         }
+        if args.end_line.is_none() && count(args.limit) == Some(0) {
+            return Err(failed("limit is 0, so no line was asked for; give at least 1"));
+        }
         if end < start {
             return Err(failed(format!("end_line {end} is before start_line {start}; swap them")));
         }
@@ -100,7 +106,13 @@ fn render(path: &VPath, text: &str, lines: &Lines, range: Range, limit: usize) -
         )));
     }
     if !lines.cut && text.chars().count() <= limit {
-        return Ok(text.to_owned());
+        // Some providers refuse an answer that is only white space, and nobody can see it.
+        let is_blank = text.trim().is_empty();
+        return Ok(if is_blank {
+            format!("(only white space, {} bytes)", text.len())
+        } else {
+            text.to_owned()
+        });
     }
     let total = match lines.total {
         Some(total) => total.to_string(),
@@ -118,19 +130,28 @@ fn render(path: &VPath, text: &str, lines: &Lines, range: Range, limit: usize) -
     if count > 0 {
         return Ok(format!("{head}{}", note(range.start + count - 1)));
     }
-    let note = |shown: usize| {
+    let quoted = path.as_str().replace('\'', r"'\''");
+    let next = range.start.saturating_add(1);
+    let is_last = lines.total == Some(range.start as u64);
+    let more = if is_last { String::new() } else { format!("; the line after it is start_line={next}") };
+    // In bytes: `cut -c` and the like count those, whatever their names say.
+    let note = |bytes: usize| {
         format!(
-            "\n... [truncated: line {} alone has {} chars; read on in it with bash: `sed -n {}p '{path}' | \
-             cut -c {}-`] ...",
+            "\n... [truncated: line {} alone has {} chars; read on in it with bash: `sed -n {}p '{quoted}' | tail -c \
+             +{} | head -c {PIECE}`{more}] ...",
             range.start,
             lines.first_line_chars,
             range.start,
-            shown + 1
+            bytes + 1
         )
     };
-    let room = limit.saturating_sub(note(limit).chars().count());
-    Ok(format!("{}{}", cut::first_chars(text, room), note(room)))
+    let room = limit.saturating_sub(note(limit.saturating_mul(4)).chars().count());
+    let head = cut::first_chars(text, room);
+    Ok(format!("{head}{}", note(head.len())))
 }
+
+/// Bytes of a long line that are worth a look at once.
+const PIECE: usize = 20_000;
 
 /// The wanted lines as text, if the file is text as far as one sees.
 fn as_text<'a>(path: &VPath, lines: &'a Lines) -> Result<&'a str, ToolError> {
@@ -162,8 +183,10 @@ fn valid(bytes: &[u8], cut: bool) -> Option<&str> {
 fn kind_of(content: &[u8]) -> (&'static str, &'static str) {
     const IMAGE: &str = "look at it with a program in bash (for example Python with Pillow), or show it to \
         the user with present_files";
+    const PICTURED: &str = "examine it with a program in bash, for example `ffprobe`, or show it to the user with \
+        present_files";
     const PROGRAM: &str = "examine it with a program in bash, for example `file` or `strings`";
-    const MAGIC: [(&[u8], &str, &str); 18] = [
+    const MAGIC: [(&[u8], &str, &str); 24] = [
         (b"\x89PNG\r\n\x1a\n", "a PNG image", IMAGE),
         (b"\xff\xd8\xff", "a JPEG image", IMAGE),
         (b"GIF8", "a GIF image", IMAGE),
@@ -187,6 +210,12 @@ fn kind_of(content: &[u8]) -> (&'static str, &'static str) {
         (b"SQLite format 3\0", "an SQLite database", "query it in bash with Python's sqlite3 module"),
         (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it in bash with `unzstd` or `tar --zstd -xf`"),
         (b"\x7fELF", "a Linux program or library", PROGRAM),
+        (b"\xca\xfe\xba\xbe", "a compiled Java class", PROGRAM),
+        (b"ID3", "MP3 audio", PICTURED),
+        (b"\xff\xfb", "MP3 audio", PICTURED),
+        (b"OggS", "Ogg audio or video", PICTURED),
+        (b"fLaC", "FLAC audio", PICTURED),
+        (b"\x1a\x45\xdf\xa3", "a Matroska or WebM video", PICTURED),
         (b"\0asm", "a WebAssembly module", PROGRAM),
         (
             b"\xff\xfe",
@@ -202,8 +231,15 @@ fn kind_of(content: &[u8]) -> (&'static str, &'static str) {
     if let Some((_, kind, instead)) = MAGIC.iter().find(|(start, ..)| content.starts_with(start)) {
         return (kind, instead);
     }
-    if content.starts_with(b"RIFF") && content.get(8..12) == Some(b"WEBP") {
-        return ("a WebP image", IMAGE);
+    match (content.get(..4), content.get(4..8), content.get(8..12)) {
+        (Some(b"RIFF"), _, Some(b"WEBP")) => return ("a WebP image", IMAGE),
+        (Some(b"RIFF"), _, Some(b"WAVE")) => return ("WAV audio", PICTURED),
+        (Some(b"RIFF"), _, Some(b"AVI ")) => return ("an AVI video", PICTURED),
+        (_, Some(b"ftyp"), Some(b"heic" | b"heix" | b"mif1")) => return ("a HEIC image", IMAGE),
+        (_, Some(b"ftyp"), Some(b"avif" | b"avis")) => return ("an AVIF image", IMAGE),
+        (_, Some(b"ftyp"), Some(b"M4A ")) => return ("MPEG-4 audio", PICTURED),
+        (_, Some(b"ftyp"), _) => return ("an MPEG-4 or QuickTime video", PICTURED),
+        _ => {}
     }
     if content.contains(&0) {
         return ("binary data", PROGRAM);

@@ -77,10 +77,19 @@ fn a_line_longer_than_the_limit_is_cut_in_itself() {
         note,
         format!(
             "... [truncated: line 2 alone has 5001 chars; read on in it with bash: `sed -n 2p \
-             '/mnt/user-data/workspace/notes.txt' | cut -c {}-`] ...",
-            line.chars().count() + 1
-        )
+             '/mnt/user-data/workspace/notes.txt' | tail -c +{} | head -c 20000`] ...",
+            line.len() + 1
+        ),
+        "bytes, because that is what tail counts"
     );
+    let followed = shown(&format!("{text}last"), 2, usize::MAX, 400);
+    assert!(followed.ends_with("head -c 20000`; the line after it is start_line=3] ..."), "{followed}");
+}
+
+#[test]
+fn what_cannot_be_seen_is_named() {
+    assert_eq!(shown("\n \r\n\n", 1, usize::MAX, 0), "(only white space, 5 bytes)");
+    assert_eq!(shown("\nx\n", 1, usize::MAX, 0), "\nx\n");
 }
 
 #[test]
@@ -95,6 +104,11 @@ fn binary_files_are_named() {
         (b"%PDF-1.7\xff", "a PDF document"),
         (b"PK\x03\x04", "a ZIP archive or an Office document"),
         (b"SQLite format 3\0", "an SQLite database"),
+        (b"\0\0\0\x18ftypmp42", "an MPEG-4 or QuickTime video"),
+        (b"\0\0\0\x18ftypheic", "a HEIC image"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "WAV audio"),
+        (b"ID3\x04\0", "MP3 audio"),
+        (b"OggS\0\x02", "Ogg audio or video"),
         (b"\xff\xfea\0", "UTF-16 text"),
         (b"\x01\x00\x02", "binary data"),
         (b"caf\xe9", "text in another encoding"),

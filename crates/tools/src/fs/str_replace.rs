@@ -2,17 +2,18 @@
 //!
 //! Invariant: it changes exactly the place the model meant, or nothing: an ambiguous text is refused.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::VPath;
+use hart_sandbox::{SandboxError, VPath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::cut;
 use crate::lenient::{Flag, Purpose};
-use crate::sandboxed::{Sandboxed, explain, failed};
+use crate::sandboxed::{Sandboxed, explain, failed, missing};
 
 pub(crate) struct StrReplace(pub(crate) Arc<Sandboxed>);
 
@@ -25,7 +26,7 @@ pub(crate) struct StrReplaceArgs {
     /// The absolute path of the file.
     #[serde(alias = "file_path")]
     path: String,
-    /// The text to replace, exactly as in the file, with its indentation and line ends.
+    /// The text to replace, exactly as in the file, with its indentation.
     #[serde(alias = "old_string")]
     old_str: String,
     /// The text to put in its place; empty to delete it.
@@ -74,7 +75,10 @@ it use write_file.";
                 None
             }
         };
-        sandbox.modify(&path, &mut edit).await.map_err(explain)?;
+        match sandbox.modify(&path, &mut edit).await {
+            Err(SandboxError::NotFound(path)) => return Err(missing(sandbox.as_ref(), path).await),
+            other => other.map_err(explain)?,
+        };
         Ok(match replaced? {
             0 | 1 => "OK".into(),
             count => format!("OK: replaced {count} occurrences").into(),
@@ -87,19 +91,38 @@ fn replace(path: &VPath, content: &[u8], args: &StrReplaceArgs) -> Result<(Strin
     let text = std::str::from_utf8(content).map_err(|_| {
         failed(format!("`{path}` is not UTF-8 text and was not changed; edit it with a program in bash"))
     })?;
-    let places: Vec<usize> = text.match_indices(&args.old_str).map(|(place, _)| place).collect();
+    let (old, new) = with_the_line_ends_of(text, &args.old_str, &args.new_str);
+    let places: Vec<usize> = text.match_indices(&*old).map(|(place, _)| place).collect();
     match places.len() {
         0 => Err(failed(format!(
             "old_str was not found in `{path}`, and nothing was changed. {}",
             hint(text, &args.old_str)
         ))),
-        1 => Ok((text.replacen(&args.old_str, &args.new_str, 1), 1)),
-        count if args.replace_all.0 => Ok((text.replace(&args.old_str, &args.new_str), count)),
+        1 => Ok((text.replacen(&*old, &new, 1), 1)),
+        count if args.replace_all.0 => Ok((text.replace(&*old, &new), count)),
         count => Err(failed(format!(
             "old_str occurs {count} times in `{path}`, at lines {}, and nothing was changed; include more \
              of the text around the place you mean, or set replace_all to true",
             line_numbers(text, &places)
         ))),
+    }
+}
+
+/// A model neither sees nor writes the other half of a Windows line end: where only that is missing, it is meant.
+fn with_the_line_ends_of<'a>(text: &str, old: &'a str, new: &'a str) -> (Cow<'a, str>, Cow<'a, str>) {
+    if text.contains(old) || old.contains('\r') || !old.contains('\n') {
+        // A single line is found in any file; what replaces it must not bring other line ends in.
+        let only_windows = !text.is_empty() && text.matches('\n').count() == text.matches("\r\n").count();
+        let mends = !old.contains('\n') && new.contains('\n') && !new.contains('\r') && text.contains("\r\n");
+        let new = if mends && only_windows { new.replace('\n', "\r\n").into() } else { Cow::Borrowed(new) };
+        return (Cow::Borrowed(old), new);
+    }
+    let windows = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
+    let changed = windows(old);
+    if text.contains(&changed) {
+        (changed.into(), windows(new).into())
+    } else {
+        (Cow::Borrowed(old), Cow::Borrowed(new))
     }
 }
 

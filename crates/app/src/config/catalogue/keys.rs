@@ -55,6 +55,22 @@ pub(super) fn own() -> Vec<Key> {
             "",
             "DeerFlow's path of the tool, such as deerflow.sandbox.tools:bash_tool.",
         ),
+    ];
+    keys.extend(sandbox());
+    keys.extend(calls());
+    keys.extend(tool_output());
+    keys.extend(guards().into_iter().chain(consent()));
+    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
+        path: Cow::Owned(format!("sandbox.{name}")),
+        ..unused("", "A setting of DeerFlow's container sandbox.")
+    }));
+    keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
+    keys
+}
+
+/// Where commands run and files are kept.
+fn sandbox() -> [Key; 19] {
+    [
         key("sandbox", Kind::Section, "{}", "Where commands run and files are kept."),
         key("sandbox.use", Kind::Text, "local", "The provider: `local`, or DeerFlow's class path of it."),
         key(
@@ -101,17 +117,20 @@ pub(super) fn own() -> Vec<Key> {
         ),
         key("sandbox.pids_limit", AMOUNT, "512", "Processes and threads of one command; 0 is no limit."),
         key("sandbox.cpus", Kind::Number, "0", "Processors' worth of time of one command; 0 is no limit."),
+        key(
+            "sandbox.disk_limit",
+            Kind::Any,
+            "8g",
+            "What all files of a thread may take, such as `2g`; 0 is no limit.",
+        ),
+        key(
+            "sandbox.disk_reserve",
+            Kind::Any,
+            "1g or a twentieth",
+            "What must stay free on the disk of the threads' files; with less, nothing is written or run.",
+        ),
         key("sandbox.run_as", AMOUNT, "65532", "The user id of commands where hart itself is root."),
-    ];
-    keys.extend(calls());
-    keys.extend(tool_output());
-    keys.extend(guards());
-    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
-        path: Cow::Owned(format!("sandbox.{name}")),
-        ..unused("", "A setting of DeerFlow's container sandbox.")
-    }));
-    keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
-    keys
+    ]
 }
 
 /// How models are called, whichever it is.
@@ -184,31 +203,105 @@ fn guards() -> [Key; 5] {
     ]
 }
 
-fn tool_output() -> [Key; 11] {
+/// Who may do what.
+fn consent() -> [Key; 17] {
+    [
+        key(
+            "interrupt_on",
+            Kind::Map,
+            "{}",
+            "Tools a person is asked about: true, or {allowed_decisions, description, when}; see the guide on approval.",
+        ),
+        key("permissions", Kind::Section, "{}", "Which paths the file tools may read and write."),
+        key(
+            "permissions.rules",
+            Kind::Sections,
+            "[]",
+            "The rules in order; the first that matches a path decides.",
+        ),
+        key("permissions.rules[].operations", Kind::Texts, "", "What the rule is about: read, write."),
+        key(
+            "permissions.rules[].paths",
+            Kind::Texts,
+            "",
+            "Absolute globs, such as /mnt/user-data/uploads/**.",
+        ),
+        key(
+            "permissions.rules[].mode",
+            Kind::Choice(&["allow", "deny", "interrupt"]),
+            "allow",
+            "Whether it may, may not, or a person is asked.",
+        ),
+        key(
+            "permissions.allow_bash",
+            Kind::Bool,
+            "false",
+            "Whether the tool bash may stay beside rules that do not hold for commands.",
+        ),
+        key("guardrails", Kind::Section, "{}", "Checking tool calls before they run."),
+        key("guardrails.enabled", Kind::Bool, "false", "Whether calls are checked."),
+        key(
+            "guardrails.fail_closed",
+            Kind::Bool,
+            "true",
+            "Whether a provider that fails or does not answer means no.",
+        ),
+        key("guardrails.timeout_seconds", COUNT, "30", "How long a provider may take to answer."),
+        key("guardrails.provider", Kind::Section, "{}", "Who decides."),
+        key(
+            "guardrails.provider.use",
+            Kind::Text,
+            "allowlist",
+            "`allowlist`, or DeerFlow's class path of it.",
+        ),
+        key("guardrails.provider.config", Kind::Section, "{}", "The lists."),
+        key(
+            "guardrails.provider.config.allowed_tools",
+            Kind::Texts,
+            "all",
+            "The only tools that may be called.",
+        ),
+        key("guardrails.provider.config.denied_tools", Kind::Texts, "[]", "Tools that may not be called."),
+        unused("guardrails.passport", "DeerFlow's passport for external providers."),
+    ]
+}
+
+fn tool_output() -> [Key; 12] {
     [
         key("tool_output", Kind::Section, "{}", "Moving long tool results into files."),
         key("tool_output.enabled", Kind::Bool, "true", "Whether long results are moved at all."),
         key(
             "tool_output.externalize_min_chars",
             COUNT,
-            "12000",
+            "80000",
             "From how many characters on a result goes into a file.",
         ),
-        key("tool_output.preview_head_chars", AMOUNT, "2000", "How much of its beginning the model sees."),
-        key("tool_output.preview_tail_chars", AMOUNT, "1000", "How much of its end the model sees."),
+        key(
+            "tool_output.preview_head_chars",
+            AMOUNT,
+            "",
+            "How much of its beginning the model sees, instead of its first and last five lines.",
+        ),
+        key("tool_output.preview_tail_chars", AMOUNT, "", "How much of its end the model sees then."),
         key(
             "tool_output.fallback_max_chars",
             COUNT,
-            "30000",
-            "Where there is no file to be had: from how many characters on a result is cut.",
+            "",
+            "Where there is no file to be had: from how many characters on a result is cut. It stays whole without.",
         ),
         key("tool_output.fallback_head_chars", AMOUNT, "8000", "What then stays of its beginning."),
         key("tool_output.fallback_tail_chars", AMOUNT, "3000", "What then stays of its end."),
         key(
+            "tool_output.human_min_chars",
+            COUNT,
+            "200000",
+            "From how many characters on a message of the user's is shown by its ends and kept in a file.",
+        ),
+        key(
             "tool_output.storage_subdir",
             Kind::Text,
-            ".tool-results",
-            "The folder of the files, in the outputs.",
+            "",
+            "A folder in the outputs for the files, instead of /large_tool_results.",
         ),
         key(
             "tool_output.exempt_tools",
@@ -321,7 +414,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("dedupe_storage", "Where received messages are remembered."),
     ("channel_connections", "Accounts of chat platforms."),
     ("channels", "Chat platforms."),
-    ("guardrails", "Checking tool calls before they run."),
     ("authorization", "Who may do what."),
     ("subagents", "Agents that work for the agent."),
     ("acp_agents", "Agents reached over ACP."),

@@ -2,10 +2,9 @@
 //!
 //! Invariant: the terminal is left as it was found, also when a signal ends the process at the prompt.
 
+use std::fs;
 use std::path::Path;
-use std::{fs, io, process};
 
-use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -13,20 +12,19 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Config, Context, Editor, Helper};
-use tokio::task::JoinSet;
 
 use super::slash::Slash;
 use super::{Chat, Said};
 use crate::failure::{Exit, Failure};
-use crate::interrupt::Interrupts;
 use crate::prompt;
 
 pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
     let history = chat.session.app.home().join("history");
     let mut editor = new_editor(&history).map_err(Failure::failed)?;
+    chat.settle()?;
     loop {
         let typed = {
-            let _watch = watch_for_the_end(chat)?;
+            let _watch = chat.session.end_on_signal()?;
             editor.readline("> ")
         };
         let input = match typed {
@@ -75,24 +73,6 @@ fn remember(editor: &mut LineEditor, input: &str, history: &Path) {
     if let Err(error) = saved {
         tracing::debug!(%error, "the history is not saved");
     }
-}
-
-/// Ends the process when it is told to while the editor waits; dropped when the editor returns.
-fn watch_for_the_end(chat: &Chat<'_>) -> Result<JoinSet<()>, Failure> {
-    let before = tcgetattr(io::stdin()).ok();
-    chat.session.block_on(async {
-        let mut interrupts = Interrupts::listen()?;
-        let mut watch = JoinSet::new();
-        watch.spawn(async move {
-            // Ctrl-C itself comes as a key while the editor reads.
-            interrupts.next().await;
-            if let Some(before) = before {
-                let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
-            }
-            process::exit(i32::from(Exit::Interrupted.code()));
-        });
-        Ok(watch)
-    })?
 }
 
 /// What the editor must know of the chat: which lines go on, and what can be completed.

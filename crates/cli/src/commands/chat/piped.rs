@@ -25,6 +25,8 @@ pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
         match chat.hear(&input)? {
             Said::Quit => return Ok(worst),
             Said::Next(Exit::Interrupted) => return Ok(Exit::Interrupted),
+            // The next line would drop the question.
+            Said::Next(Exit::Waiting) => return Ok(Exit::Waiting),
             Said::Next(Exit::Done) => {}
             Said::Next(exit) => worst = exit,
         }

@@ -11,6 +11,7 @@ pub(super) const HELP: &str = "\
 /model [NAME]  list the models, or ask another one from now on
 /mode [MODE]   how hard to think: flash, thinking, pro, ultra
 /files         the files that were handed over, with their places on this machine
+/approve       decide about the calls that wait for approval
 /demo [1-3]    list the recorded tasks, or play one
 /help          this
 /quit          leave (or Ctrl-D)
@@ -27,14 +28,15 @@ pub(super) enum Slash {
     Model(Option<String>),
     Mode(Option<Mode>),
     Files,
+    Approve,
     Demo(Option<&'static DemoTask>),
     Quit,
 }
 
 impl Slash {
     /// For completion.
-    pub(super) const NAMES: [&str; 8] =
-        ["/demo", "/files", "/help", "/mode", "/model", "/new", "/quit", "/thread"];
+    pub(super) const NAMES: [&str; 9] =
+        ["/approve", "/demo", "/files", "/help", "/mode", "/model", "/new", "/quit", "/thread"];
 
     /// `None` for a prompt; a mistake as it is told to the user.
     pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {
@@ -49,6 +51,7 @@ impl Slash {
             "model" | "models" => Ok(Self::Model(owned)),
             "mode" => argument.map(str::parse).transpose().map(Self::Mode),
             "files" => Ok(Self::Files),
+            "approve" => Ok(Self::Approve),
             "demo" => match argument {
                 None => Ok(Self::Demo(None)),
                 Some(text) => demo_number(text).map(|task| Self::Demo(Some(task))).ok_or_else(|| {

@@ -1,0 +1,55 @@
+//! What a program adds to what the configuration says.
+//!
+//! Invariant: it is laid over the configuration when an agent is built or a model is chosen, and nowhere else.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hart_agent::{Features, SuperAgentBuilder};
+use hart_kernel::{ChatModel, Checkpointer, Placed, Tool};
+
+#[derive(Clone, Default)]
+pub(crate) struct Extensions {
+    /// In the order they were given; each sees what the ones before it left.
+    pub(crate) features: Vec<FeatureChange>,
+    pub(crate) middleware: Vec<Placed>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Goes before all models that are configured or found.
+    pub(crate) model: Option<Arc<dyn ChatModel>>,
+    /// Instead of the files in the data directory.
+    pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
+}
+
+pub(crate) type FeatureChange = Arc<dyn Fn(&mut Features) + Send + Sync>;
+
+impl Extensions {
+    pub(crate) fn shape(&self, mut features: Features) -> Features {
+        for change in &self.features {
+            change(&mut features);
+        }
+        features
+    }
+
+    pub(crate) fn install(&self, mut agent: SuperAgentBuilder) -> SuperAgentBuilder {
+        for middleware in &self.middleware {
+            agent = agent.with(middleware.clone());
+        }
+        for tool in &self.tools {
+            agent = agent.tool(Arc::clone(tool));
+        }
+        agent
+    }
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools: Vec<&str> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        f.debug_struct("Extensions")
+            .field("features", &self.features.len())
+            .field("middleware", &self.middleware)
+            .field("tools", &tools)
+            .field("model", &self.model.as_ref().map(|model| &model.profile().name))
+            .field("checkpointer", &self.checkpointer.is_some())
+            .finish()
+    }
+}
