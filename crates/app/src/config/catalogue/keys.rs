@@ -55,6 +55,22 @@ pub(super) fn own() -> Vec<Key> {
             "",
             "DeerFlow's path of the tool, such as deerflow.sandbox.tools:bash_tool.",
         ),
+    ];
+    keys.extend(sandbox());
+    keys.extend(calls());
+    keys.extend(tool_output());
+    keys.extend(guards());
+    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
+        path: Cow::Owned(format!("sandbox.{name}")),
+        ..unused("", "A setting of DeerFlow's container sandbox.")
+    }));
+    keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
+    keys
+}
+
+/// Where commands run.
+fn sandbox() -> Vec<Key> {
+    vec![
         key("sandbox", Kind::Section, "{}", "Where commands run and files are kept."),
         key("sandbox.use", Kind::Text, "local", "The provider: `local`, or DeerFlow's class path of it."),
         key(
@@ -114,16 +130,7 @@ pub(super) fn own() -> Vec<Key> {
             "What must stay free on the disk of the threads' files; with less, nothing is written or run.",
         ),
         key("sandbox.run_as", AMOUNT, "65532", "The user id of commands where hart itself is root."),
-    ];
-    keys.extend(calls());
-    keys.extend(tool_output());
-    keys.extend(guards());
-    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
-        path: Cow::Owned(format!("sandbox.{name}")),
-        ..unused("", "A setting of DeerFlow's container sandbox.")
-    }));
-    keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
-    keys
+    ]
 }
 
 /// How models are called, whichever it is.
