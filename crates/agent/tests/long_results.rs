@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hart_agent::middleware::ToolOutputBudget;
 use hart_agent::SuperAgent;
+use hart_agent::middleware::ToolOutputBudget;
 use hart_kernel::{
     RunContext, RunReport, ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
 };
