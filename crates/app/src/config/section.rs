@@ -83,7 +83,8 @@ fn refused<T: DeserializeOwned>(section: &Node) -> Vec<(Option<String>, Refusal)
             .collect();
     };
     let alone = |entry: &Entry| {
-        let only = Node { data: Data::Map(vec![entry.clone()]), mark: section.mark.clone() };
+        // What nobody noted a place for is about the value.
+        let only = Node { data: Data::Map(vec![entry.clone()]), mark: entry.value.mark.clone() };
         let refusal = T::deserialize(&only).err()?;
         Some((Some(entry.key.clone()), refusal.at(&entry.value.mark)))
     };
