@@ -28,9 +28,11 @@ fn texts(texts: &[&str]) -> Arc<ScriptedModel> {
     scripted(texts.iter().map(|text| ScriptedTurn::text(*text)))
 }
 
-/// Reads nothing but what it is given.
+/// Reads nothing but what it is given, and adds nothing to what is said.
 fn bare(home: &TempDir, model: Arc<dyn ChatModel>) -> ClientBuilder {
-    Client::builder().no_file().home(home.path()).model(model)
+    let off = json!({"enabled": false});
+    let quiet = json!({"title": off, "dynamic_context": off, "input_sanitization": off});
+    Client::builder().no_file().home(home.path()).model(model).config(quiet)
 }
 
 fn home() -> TempDir {

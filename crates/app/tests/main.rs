@@ -15,3 +15,4 @@ mod config;
 mod consent;
 mod demo;
 mod guide;
+mod middleware;
