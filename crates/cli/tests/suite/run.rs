@@ -185,7 +185,7 @@ fn a_plan_is_kept_where_it_is_asked_for() {
         (&["--plan=false"], false),
     ] {
         let bench = Bench::with([Turn::new().text("ok")]);
-        bench.hart().args(["run"]).args(args.iter().copied()).args(["hi"]).run().success();
+        let _ = bench.hart().args(["run"]).args(args.iter().copied()).args(["hi"]).run().success();
         let has = bench.server.last_request().tool_names().contains(&"write_todos");
         assert_eq!(has, plans, "{args:?}");
     }
