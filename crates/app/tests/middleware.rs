@@ -45,7 +45,7 @@ fn what_the_catalogue_tells_as_defaults_are_the_defaults() {
         yaml.push_str(&format!("{section}:\n"));
         let below = |path: &str| path.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
         for key in catalogue().iter().filter(|key| below(&key.path) && key.used && !key.default.is_empty()) {
-            let name = &key.path[section.len() + 1..];
+            let name = key.path.split_at(section.len() + 1).1;
             let in_words = matches!(key.kind, Kind::Any) || name == "model_name" || key.default == "all";
             // A limit that is written is another thing than none.
             if in_words || name.contains('.') || key.kind == Kind::Section {
