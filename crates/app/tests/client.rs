@@ -28,11 +28,9 @@ fn texts(texts: &[&str]) -> Arc<ScriptedModel> {
     scripted(texts.iter().map(|text| ScriptedTurn::text(*text)))
 }
 
-/// Reads nothing but what it is given, and adds nothing to what is said.
+/// Reads nothing but what it is given.
 fn bare(home: &TempDir, model: Arc<dyn ChatModel>) -> ClientBuilder {
-    let off = json!({"enabled": false});
-    let quiet = json!({"title": off, "dynamic_context": off, "input_sanitization": off});
-    Client::builder().no_file().home(home.path()).model(model).config(quiet)
+    Client::builder().no_file().home(home.path()).model(model)
 }
 
 fn home() -> TempDir {
