@@ -16,3 +16,4 @@ mod consent;
 mod demo;
 mod guide;
 mod middleware;
+mod middleware_at_work;
