@@ -26,6 +26,9 @@ pub async fn measure() -> anyhow::Result<Vec<Row>> {
     let sandbox = provider.acquire(&ThreadId::from("bench"), &UserId::from("u")).await?;
     println!("{}", provider.tier());
     let mut rows = vec![start(&*sandbox).await?, flood(&*sandbox).await?];
+    for (name, command) in ORDINARY {
+        rows.push(ordinary(&*sandbox, home.path(), name, command).await?);
+    }
     let workspace = home.path().join("users/u/threads/bench/user-data/workspace");
     // A tree as programs have it: 200 directories. And one directory, as data has it.
     plant(|index| workspace.join(format!("tree/d{:02}/e{:02}", index % 20, index / 20 % 10)))?;
@@ -66,6 +69,37 @@ async fn start(sandbox: &dyn Sandbox) -> anyhow::Result<Row> {
         hart: format!("{isolated:.1} ms (+{:.1})", isolated - bare),
         floor: format!("{bare:.1} ms"),
         target: "≤ +15 ms",
+    })
+}
+
+/// Commands that touch many files, by reading and by writing.
+const ORDINARY: [(&str, &str); 2] = [
+    ("`find /usr | wc -l`", "find /usr | wc -l"),
+    (
+        "1 000 small files written by a shell",
+        "mkdir d && for i in $(seq 1000); do echo $i > d/$i; done; rm -r d",
+    ),
+];
+
+/// Here every answer that hart gives to the kernel while the command runs shows.
+async fn ordinary(sandbox: &dyn Sandbox, home: &Path, name: &str, command: &str) -> anyhow::Result<Row> {
+    let (mut isolated, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..21 {
+        let begun = Instant::now();
+        run(sandbox, command).await?;
+        isolated.push(begun.elapsed());
+        let begun = Instant::now();
+        let mut shell = tokio::process::Command::new("/bin/bash");
+        let output = shell.args(["-c", command]).current_dir(home).stdin(Stdio::null()).output().await?;
+        bare.push(begun.elapsed());
+        anyhow::ensure!(output.status.success());
+    }
+    let (isolated, bare) = (median(isolated), median(bare));
+    Ok(Row {
+        measure: format!("{name}, over a bare shell (median)"),
+        hart: format!("{isolated:.0} ms ({:+.0} %)", (isolated / bare - 1.0) * 100.0),
+        floor: format!("{bare:.0} ms"),
+        target: "–",
     })
 }
 

@@ -11,7 +11,6 @@ mod chain;
 mod clearing;
 pub mod compaction;
 mod features;
-mod finish;
 pub mod guardrails;
 mod loops;
 pub mod middleware;

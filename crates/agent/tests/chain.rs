@@ -1,6 +1,9 @@
 //! The order of the chain is the architecture: it is held here as well as written in `chain.rs`.
 
 use hart_agent::Features;
+use hart_agent::approval::InterruptOn;
+use hart_agent::middleware::HumanInTheLoop;
+use hart_kernel::Toggle;
 
 use crate::support::{DIALECTS, World};
 
@@ -71,4 +74,27 @@ async fn what_is_switched_off_is_not_in_the_chain() {
     let world = World::with(DIALECTS[0], [], Features::none()).await;
     let chain: Vec<_> = world.agent.chain().collect();
     assert_eq!(chain, ["Sandbox", "DanglingToolCall", "Clarification"]);
+}
+
+#[tokio::test]
+async fn the_guide_lists_the_chain_in_its_order() {
+    let on = || Toggle::On;
+    let asked = serde_json::from_value::<InterruptOn>(serde_json::json!({"bash": true})).unwrap();
+    let features = Features {
+        todo: on(),
+        tool_retry: on(),
+        context_editing: on(),
+        tool_selection: on(),
+        pii: on(),
+        guardrail: on(),
+        human_in_the_loop: Some(HumanInTheLoop::new(asked)),
+        ..Features::default()
+    };
+    let world = World::with(DIALECTS[0], [], features).await;
+    let chain: Vec<String> = world.agent.chain().map(str::to_owned).collect();
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/middleware.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let table = page.split("\n## ").find(|part| part.starts_with("The chain")).unwrap();
+    let name = |row: &str| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned());
+    assert_eq!(table.lines().filter_map(name).collect::<Vec<_>>(), chain);
 }

@@ -9,14 +9,14 @@ use hart_agent::guardrails::{AllowlistProvider, GuardrailConfig, GuardrailDecisi
 use hart_agent::middleware::{Clarification, Guardrail, HumanInTheLoop, Sandbox};
 use hart_agent::{Features, FilePermissions, SuperAgent};
 use hart_kernel::{
-    Agent, CheckpointError, Checkpointer, Ended, Interrupt, Resume, RunContext, RunInput, RunReport, Step,
-    Update, async_trait,
+    Agent, CheckpointError, Checkpointer, Clock, Ended, Interrupt, LoggedWrite, Resume, RunContext, RunInput,
+    RunReport, Step, StepSource, SystemClock, Update, async_trait,
 };
 use hart_models::{ModelConfig, ModelEntry};
 use hart_sandbox::{LocalSandboxProvider, Permissions, SandboxConfig};
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use hart_tools::HumanInputResponse;
-use hart_types::{Message, ThreadId, ToolCall};
+use hart_types::{CheckpointId, Message, RunId, ThreadId, ToolCall};
 use serde_json::{Value, json};
 
 use crate::support::World;
@@ -560,4 +560,28 @@ async fn the_reply_to_a_question_reaches_the_model_as_words() {
     assert_eq!(scene.run(Update::none().messages(reply)).await.answer().as_deref(), Some("done"));
     let said = scene.last().texts_of("user");
     assert_eq!(said[1], "--- BEGIN USER INPUT ---\nblue\n--- END USER INPUT ---");
+}
+
+#[tokio::test]
+async fn an_edit_whose_run_was_cut_off_does_not_reach_a_later_call() {
+    let scene = Scene::new(
+        [Turn::new().tool_call("c1", "write_file", write("a.txt", "x")), done()],
+        reviewed(&["write_file"]),
+    )
+    .await;
+    // What is left when the process ended between the decision and the tool.
+    let edit =
+        json!({"c1": {"message": "an-older-answer", "name": "write_file", "args": write("stale.txt", "x")}});
+    let write = LoggedWrite { key: "hitl_edited_tool_calls".to_owned(), value: edit, private: true };
+    let step = Step {
+        id: CheckpointId::generate(),
+        run_id: RunId::generate(),
+        source: StepSource::Model,
+        created_at: SystemClock.now(),
+        writes: vec![write],
+    };
+    scene.log.append(&ThreadId::from("t1"), step).await.unwrap();
+    scene.ask().await;
+    scene.answer(json!({"decisions": [{"type": "approve"}]})).await.outcome.unwrap();
+    assert!(scene.file("a.txt").exists() && !scene.file("stale.txt").exists());
 }

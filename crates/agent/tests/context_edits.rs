@@ -8,7 +8,7 @@ use hart_kernel::{RunReport, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 use hart_testkit::{Dialect, RecordedRequest, Turn};
 use serde_json::{Map, Value, json};
 
-use crate::long_world::{LongWorld, Setting, model};
+use crate::long_world::{LongWorld, Setting, about_length, model};
 
 /// A run that prints about 700 tokens per call, and what it was sent.
 async fn run(config: Value, calls: usize) -> (LongWorld, RunReport) {
@@ -17,7 +17,7 @@ async fn run(config: Value, calls: usize) -> (LongWorld, RunReport) {
 
 async fn run_asking(text: &str, config: Value, calls: usize) -> (LongWorld, RunReport) {
     let config: ContextEditingConfig = serde_json::from_value(config).unwrap();
-    let features = Features { context_editing: ContextEditing::new(config).into(), ..Features::default() };
+    let features = Features { context_editing: ContextEditing::new(config).into(), ..about_length() };
     let setting = Setting { window: Some(200_000), features, ..Setting::default() };
     let world = LongWorld::new(setting, move |request| {
         let n = request.tool_results().len();
@@ -144,7 +144,7 @@ async fn the_tools_that_fit_are_shown_and_stay_for_the_run() {
         always_include: vec!["ask_clarification".to_owned()],
         ..ToolSelectionConfig::default()
     };
-    let features = Features { tool_selection: ToolSelection::new(config).into(), ..Features::default() };
+    let features = Features { tool_selection: ToolSelection::new(config).into(), ..about_length() };
     let mut builder =
         hart_agent::SuperAgent::builder(model(&server, Dialect::OpenAi, None)).features(features);
     builder = builder.tool(Named::tool("get_weather", "The weather forecast of a city"));
@@ -178,7 +178,7 @@ async fn the_tools_that_fit_are_shown_and_stay_for_the_run() {
 async fn few_tools_are_all_shown() {
     let features = Features {
         tool_selection: ToolSelection::new(ToolSelectionConfig::default()).into(),
-        ..Features::default()
+        ..about_length()
     };
     let world = LongWorld::new(Setting { features, ..Setting::default() }, |_| Turn::new().text("hi")).await;
     world.ask("hello").await.outcome.unwrap();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use hart_agent::SuperAgent;
 use hart_agent::middleware::ToolOutputBudget;
-use hart_agent::{Features, SuperAgent};
 use hart_kernel::{
     RunContext, RunReport, ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
 };
@@ -14,7 +14,7 @@ use hart_tools::ToolOutputConfig;
 use hart_types::{Ai, Block, Body, Content, Message, ToolCall};
 use serde_json::{Map, Value, json};
 
-use crate::long_world::{LongWorld, Setting};
+use crate::long_world::{LongWorld, Setting, about_length};
 use crate::support::{DIALECTS, World};
 
 /// A tool that says much: 20 000 numbered lines, and shows a picture.
@@ -53,7 +53,7 @@ async fn run(turns: Vec<Message>, config: Value, home: Option<&std::path::Path>)
     let config: ToolOutputConfig = serde_json::from_value(config).unwrap();
     let model = Arc::new(ScriptedModel::new(turns));
     let mut builder = SuperAgent::builder(model).tool(Typed::shared(Long));
-    let mut features = Features::default();
+    let mut features = about_length();
     let mut sandboxes = None;
     if let Some(home) = home {
         let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.into(), None).unwrap();
@@ -164,7 +164,7 @@ async fn results_of_ordinary_length_stay() {
     let report =
         run(vec![call("c1", "long", json!({})), Message::ai("done")], config, Some(home.path())).await;
     assert_eq!(result(&report, 0).text().chars().count(), 208_894);
-    let world = World::new(Dialect::OpenAi, [Turn::new().text("hi")]).await;
+    let world = World::with(Dialect::OpenAi, [Turn::new().text("hi")], about_length()).await;
     world.ask("hello").await.outcome.unwrap();
     assert_eq!(world.server.last_request().texts_of("user"), ["hello"]);
 }

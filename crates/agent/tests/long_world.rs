@@ -41,13 +41,24 @@ pub(crate) struct Setting {
     pub(crate) counted: Option<Arc<AtomicUsize>>,
 }
 
+/// What is about length, and what the tools need; the rest would only add to what is counted here.
+pub(crate) fn about_length() -> Features {
+    Features {
+        tool_output: true.into(),
+        sandbox_audit: true.into(),
+        read_before_write: true.into(),
+        summarization: true.into(),
+        ..Features::none()
+    }
+}
+
 impl Default for Setting {
     fn default() -> Self {
         Self {
             dialect: Dialect::OpenAi,
             window: Some(12_000),
             summarization: json!({}),
-            features: Features::default(),
+            features: about_length(),
             summariser: None,
             recursion_limit: 1000,
             counted: None,

@@ -99,7 +99,7 @@ impl Middleware for Rewrites {
         mut request: ToolRequest,
         next: ToolNext<'_>,
     ) -> Result<ToolOutcome, HookError> {
-        Arc::make_mut(&mut request.call).args.insert("times".into(), json!(20_000));
+        Arc::make_mut(&mut request.call).args.insert("times".into(), json!(200_000));
         next.run(request).await
     }
 }
@@ -127,7 +127,7 @@ async fn each_slot_sees_what_it_promises_whatever_is_rewritten_in_between() {
         World::new([ScriptedTurn::call("c9", "repeat", json!({"times": 1})), ScriptedTurn::text("done")]);
     let spies = ["logical", "physical", "visible", "raw"].map(Spy::new);
     let [logical, physical, visible, raw] = spies.clone();
-    let features = Features { sandbox_audit: Rewrites.into(), ..Features::default() };
+    let features = Features { sandbox_audit: Rewrites.into(), tool_output: true.into(), ..Features::none() };
     let agent = world
         .builder(features)
         .tool(Typed::shared(Repeat))
@@ -151,10 +151,10 @@ async fn each_slot_sees_what_it_promises_whatever_is_rewritten_in_between() {
     let call = |spy: &Spy| spy.seen.lock().unwrap().calls[0].clone();
     let (made, read) = call(&visible);
     assert_eq!(made, r#"{"times":1}"#);
-    assert!(read.len() < 5000 && read.contains("chars left out"), "{}", read.len());
+    assert!(read.len() < 5000 && read.contains("/large_tool_results/"), "{}", read.len());
     assert_eq!(world.model.requests()[1].messages.last().unwrap().text(), read, "as the model read it");
     let (got, gave) = call(&raw);
-    assert_eq!((got.as_str(), gave.len()), (r#"{"times":20000}"#, 20_000));
+    assert_eq!((got.as_str(), gave.len()), (r#"{"times":200000}"#, 200_000));
 }
 
 #[tokio::test]
@@ -186,7 +186,8 @@ impl Middleware for Namesake {
 
 #[tokio::test]
 async fn a_built_in_is_replaced_by_name_or_by_its_feature_and_keeps_its_place() {
-    let turns = || [ScriptedTurn::call("c1", "repeat", json!({"times": 20_000})), ScriptedTurn::text("done")];
+    let turns =
+        || [ScriptedTurn::call("c1", "repeat", json!({"times": 200_000})), ScriptedTurn::text("done")];
     let read = async |world: World, builder: SuperAgentBuilder| {
         let agent = builder.tool(Typed::shared(Repeat)).build().unwrap();
         let names: Vec<&str> = agent.chain().collect();
@@ -197,12 +198,12 @@ async fn a_built_in_is_replaced_by_name_or_by_its_feature_and_keeps_its_place() 
     let world = World::new(turns());
     let builder = world.builder(Features::default());
     let (built_in, cut) = read(world, builder).await;
-    assert!(cut < 5000);
+    assert!(cut < 200_000);
 
     let world = World::new(turns());
     let builder = world.builder(Features::default()).with(Namesake);
     let (by_name, whole) = read(world, builder).await;
-    assert_eq!((by_name, whole), (built_in.clone(), 20_000), "the built-in is gone, its place is not");
+    assert_eq!((by_name, whole), (built_in.clone(), 200_000), "the built-in is gone, its place is not");
 
     let world = World::new(turns());
     let features = Features { tool_output: Spy::new("mine").into(), ..Features::default() };
@@ -213,7 +214,7 @@ async fn a_built_in_is_replaced_by_name_or_by_its_feature_and_keeps_its_place() 
     let at = expected.iter().position(|name| *name == "ToolOutputBudget").unwrap();
     expected[at] = "mine";
     expected.insert(at + 1, "next");
-    assert_eq!((by_feature, whole), (expected, 20_000));
+    assert_eq!((by_feature, whole), (expected, 200_000));
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub struct Task {
     pub thread: ThreadId,
     pub run: RunId,
     pub mode: Mode,
+    /// Whether the agent keeps a list of steps; as its mode has it, without it.
+    pub plan_mode: Option<bool>,
     pub model: ModelChoice,
     /// Whose thread it is.
     pub user: UserId,
@@ -84,6 +86,7 @@ impl Task {
             thread: ThreadId::generate(),
             run: RunId::generate(),
             mode: Mode::default(),
+            plan_mode: None,
             model,
             user: UserId::from(OWNER),
             recursion_limit: None,

@@ -146,6 +146,7 @@ impl Client {
         task.thread = ask.thread.unwrap_or(task.thread);
         task.user = self.user.clone();
         task.mode = ask.mode;
+        task.plan_mode = ask.plan_mode;
         task.recursion_limit = ask.recursion_limit;
         let started = self.shared.app.begin(&task)?;
 

@@ -10,6 +10,7 @@ mod explain;
 mod file;
 mod init;
 mod merge;
+mod middleware;
 mod nearest;
 mod node;
 mod problem;
@@ -33,6 +34,7 @@ pub use catalogue::{Key, Kind, catalogue};
 pub use consent::ConsentConfig;
 pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
+pub use middleware::MiddlewareConfig;
 pub use problem::{ConfigError, Place, Problem, Warning};
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
@@ -59,6 +61,8 @@ pub struct AppConfig {
     pub sandbox_audit: bool,
     /// Whether that is also written to a file in the data directory.
     pub sandbox_audit_file: bool,
+    /// The other parts of the chain.
+    pub middleware: MiddlewareConfig,
     /// Who may do what.
     pub consent: ConsentConfig,
     pub log_level: LogLevel,
@@ -192,6 +196,7 @@ impl AppConfig {
         let tool_output = typed::tool_output(&tree, findings);
         let read_before_write = section::<typed::ReadBeforeWrite>(&tree, "read_before_write", findings);
         let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
+        let middleware = MiddlewareConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
@@ -211,6 +216,7 @@ impl AppConfig {
             read_before_write: read_before_write.enabled,
             sandbox_audit: audit.enabled,
             sandbox_audit_file: audit.log_file,
+            middleware,
             consent,
             log_level,
             max_recursion_limit,

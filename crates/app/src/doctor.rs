@@ -82,6 +82,11 @@ async fn sandbox(app: &App) -> Finding {
     let reason = report.reason.unwrap_or_default();
     let fix = report.fix.unwrap_or_else(|| "see the kernel's log".to_owned());
     match report.tier {
+        _ if report.disk_full => {
+            let summary = format!("nothing is run or written: the disk is nearly full{layers}");
+            let fix = "make room on the disk of hart's data directory, or lower `sandbox.disk_reserve`";
+            Finding::bad("sandbox", summary, fix)
+        }
         Tier::Isolated => {
             Finding::good("sandbox", format!("isolated: commands run in namespaces of their own{layers}"))
         }

@@ -2,15 +2,16 @@
 //!
 //! Invariant: no other file of hart chooses an implementation.
 
+mod features;
+
 use std::sync::Arc;
 
-use hart_agent::middleware::{Guardrail, HumanInTheLoop, Sandbox, SandboxAudit, ToolOutputBudget};
-use hart_agent::{Features, SuperAgent};
-use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp, Toggle};
+use hart_agent::SuperAgent;
+use hart_agent::middleware::Sandbox;
+use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp};
 use hart_models::{HttpError, Limits, ModelConfig};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 
-use crate::audit_file::AuditFile;
 use crate::config::AppConfig;
 use crate::{App, Task};
 
@@ -35,27 +36,14 @@ pub(crate) fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// What of the chain is on.
-pub(crate) fn features(config: &AppConfig, sandbox: Sandbox) -> Features {
-    let places = sandbox.provider();
-    let audit = || match config.sandbox_audit_file {
-        true => SandboxAudit::new().with_log(Arc::new(AuditFile::new(&config.home))),
-        false => SandboxAudit::new(),
-    };
-    let consent = &config.consent;
-    let guardrail = consent.guardrail.clone().map(|(lists, config)| Guardrail::new(lists).config(config));
-    let review = || HumanInTheLoop::new(consent.interrupt_on.clone());
-    let tool_output = || ToolOutputBudget::new(config.tool_output.clone(), Some(places));
-    Features {
-        sandbox: Some(sandbox),
-        tool_output: config.tool_output.enabled.then(tool_output).map_or(Toggle::Off, Toggle::from),
-        read_before_write: config.read_before_write.into(),
-        sandbox_audit: config.sandbox_audit.then(audit).map_or(Toggle::Off, Toggle::from),
-        permissions: consent.permissions.clone(),
-        guardrail: guardrail.map_or(Toggle::Off, Toggle::from),
-        human_in_the_loop: (!consent.interrupt_on.is_empty()).then(review),
-        ..Features::default()
-    }
+/// The configured model that a part of the chain asks, if it was given one.
+fn helper(app: &App, name: Option<&str>) -> Result<Option<Arc<dyn ChatModel>>, BuildError> {
+    // A name that is not there was refused when the configuration was loaded.
+    let Some(config) = name.and_then(|name| app.config.model(name)) else { return Ok(None) };
+    let built = model(app, &app.profiles.apply(config.clone()));
+    built.map(Some).map_err(|error| {
+        BuildError::Refused(format!("the model `{}` cannot be reached: {error}", config.name))
+    })
 }
 
 pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
@@ -64,10 +52,14 @@ pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
         sandbox = sandbox.only(enabled);
     }
     let most = app.config.max_recursion_limit;
-    let agent = SuperAgent::builder(Arc::clone(&task.model.model))
+    let features = features::of(app, task, sandbox)?;
+    let mut agent = SuperAgent::builder(Arc::clone(&task.model.model))
         .mode(task.mode)
-        .features(app.extensions.shape(features(&app.config, sandbox)))
+        .features(app.extensions.shape(features))
         .checkpointer(app.checkpointer(&task.user))
         .recursion_limit(task.recursion_limit.map_or(most, |limit| limit.min(most)));
+    if let Some(on) = task.plan_mode {
+        agent = agent.plan_mode(on);
+    }
     app.extensions.install(agent).build()
 }

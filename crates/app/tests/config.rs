@@ -152,15 +152,17 @@ fn a_deerflow_file_loads() {
     assert_eq!(config.sandbox.bash_output_max_chars, 10_000);
     assert_eq!(config.sandbox.environment["NPM_TOKEN"], "sk-mine-0123456789");
     assert_eq!((config.log_level, config.max_recursion_limit), (LogLevel::Info, 500));
+    let trigger = &config.middleware.summarization.as_ref().unwrap().trigger;
+    assert_eq!(trigger.0[0].tokens, Some(15564));
     let warnings = warnings_of(&config);
     assert_eq!(
         warnings,
         [
             "warning: config.yaml: tools without a provider in this version: web_search, web_fetch",
-            "warning: config.yaml: sections not used by this version: token_usage, tool_groups, tool_search, \
-             loop_detection, uploads, skills, title, summarization, memory, database, channels, subagents",
+            "warning: config.yaml: sections not used by this version: tool_groups, tool_search, skills, memory, \
+             database, channels, subagents",
             "warning: config.yaml: keys not used by this version: tools[4].max_results, \
-             models[0].output_version, models[3].output_version",
+             models[0].output_version, models[3].output_version, uploads.max_files",
         ]
     );
     let debug = format!("{config:?}");

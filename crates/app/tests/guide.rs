@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use hart_app::Env;
-use hart_app::config::{AppConfig, LoadOptions};
+use hart_app::config::{AppConfig, LoadOptions, catalogue};
 use hart_models::PRESETS;
 use hart_testkit::docs;
 
@@ -38,4 +38,28 @@ fn every_snippet_of_the_guide_loads_and_every_provider_has_one() {
     let missing: Vec<&str> =
         PRESETS.iter().map(|preset| preset.name).filter(|name| !shown.contains(name)).collect();
     assert!(missing.is_empty(), "docs/guide/models.md has no snippet for {missing:?}");
+}
+
+#[test]
+fn every_section_is_in_the_guide_and_what_it_shows_of_the_chain_loads() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let page = std::fs::read_to_string(guide.join("configuration.md")).unwrap();
+    let rows: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()).collect();
+    let listed = |name: &str| rows.iter().any(|row| row.contains(&format!("`{name}`")));
+    let sections = catalogue().iter().filter(|key| key.used && !key.path.contains('.'));
+    let missing: Vec<_> = sections.map(|key| &*key.path).filter(|name| !listed(name)).collect();
+    assert_eq!(missing, ["config_version"], "docs/guide/configuration.md");
+
+    let env = Env::from_iter([("HART_NO_PROBE", "1")]);
+    let shown =
+        docs::blocks(&guide, "yaml").into_iter().filter(|block| block.file.ends_with("middleware.md"));
+    let loaded = shown.map(|block| {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.yaml"), &block.code).unwrap();
+        let options = LoadOptions { path: None, cwd: dir.path().to_owned(), env: &env, overrides: None };
+        let config = AppConfig::load(options).unwrap_or_else(|error| panic!("{error}"));
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    });
+    assert_eq!(loaded.count(), 1);
 }

@@ -15,3 +15,5 @@ mod config;
 mod consent;
 mod demo;
 mod guide;
+mod middleware;
+mod middleware_at_work;

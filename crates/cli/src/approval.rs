@@ -57,20 +57,30 @@ pub(crate) fn explain(terminal: &Terminal, thread: &str, open: &[Interrupt]) {
         match Question::of(interrupt) {
             Question::Calls(calls) => calls.iter().for_each(|call| show(terminal, call, None, true)),
             Question::Call(call) => show(terminal, &call, None, true),
-            Question::Other(value) => terminal.note(&harmless(&value.to_string())),
+            Question::Other(value) => terminal.note(&harmless(&in_words(&value))),
         }
     }
     let example = example(open).to_string();
+    let calls = open.iter().any(|one| !matches!(Question::of(one), Question::Other(_)));
     terminal.note(&format!(
-        "waiting for approval; to answer: hart run --thread {} --resume {}",
+        "waiting for {}; to answer: hart run --thread {} --resume {}",
+        if calls { "approval" } else { "an answer" },
         quoted(thread),
         quoted(&example)
     ));
+    if !calls {
+        return;
+    }
     terminal.note(&terminal.err.paint(
         Tone::Dim,
         "decisions: {\"type\": \"approve\"}, {\"type\": \"reject\", \"message\": …}, {\"type\": \"respond\", \"message\": \
          …}, {\"type\": \"edit\", \"edited_action\": {\"name\": …, \"args\": {…}}}",
     ));
+}
+
+/// A question that was put in words is shown in them.
+fn in_words(question: &Value) -> String {
+    question.get("message").and_then(Value::as_str).map_or_else(|| question.to_string(), str::to_owned)
 }
 
 /// An answer that approves everything, to start from.
@@ -79,7 +89,9 @@ fn example(open: &[Interrupt]) -> Value {
     let answer = |interrupt: &Interrupt| match Question::of(interrupt) {
         Question::Calls(calls) => json!({"decisions": calls.iter().map(|_| approve()).collect::<Vec<_>>()}),
         Question::Call(_) => approve(),
-        Question::Other(_) => json!("your answer"),
+        Question::Other(value) => {
+            value.pointer("/answers/0").cloned().unwrap_or_else(|| json!("your answer"))
+        }
     };
     match open {
         [only] => answer(only),
@@ -256,7 +268,10 @@ impl Person<'_> {
     }
 
     fn answer(&mut self, value: &Value) -> Result<Option<Value>, Failure> {
-        self.session.terminal.note(&harmless(&value.to_string()));
+        self.session.terminal.note(&harmless(&in_words(value)));
+        if let Some(answers) = value.get("answers") {
+            self.session.terminal.note(&harmless(&format!("for example, one of {answers}")));
+        }
         let typed = self.read("answer (JSON or words): ", "")?;
         Ok(typed.map(|typed| serde_json::from_str(&typed).unwrap_or(Value::String(typed))))
     }

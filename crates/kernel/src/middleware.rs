@@ -7,6 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use hart_types::{Message, ToolCall};
 
 use crate::{
@@ -186,20 +187,21 @@ pub struct Next<'a, Core: ?Sized> {
 pub type ModelNext<'a> = Next<'a, dyn ModelCore + 'a>;
 pub type ToolNext<'a> = Next<'a, dyn ToolCore + 'a>;
 
-impl ModelNext<'_> {
-    pub async fn run(self, request: ModelRequest) -> Result<ModelResponse, HookError> {
+impl<'a> ModelNext<'a> {
+    // Not an `async fn`: that would put the request into one more future at every link of the chain.
+    pub fn run(self, request: ModelRequest) -> BoxFuture<'a, Result<ModelResponse, HookError>> {
         match self.rest.split_first() {
-            Some((head, rest)) => head.wrap_model_call(self.cx, request, Next { rest, ..self }).await,
-            None => self.core.call(self.cx, request).await,
+            Some((head, rest)) => head.wrap_model_call(self.cx, request, Next { rest, ..self }),
+            None => self.core.call(self.cx, request),
         }
     }
 }
 
-impl ToolNext<'_> {
-    pub async fn run(self, request: ToolRequest) -> Result<ToolOutcome, HookError> {
+impl<'a> ToolNext<'a> {
+    pub fn run(self, request: ToolRequest) -> BoxFuture<'a, Result<ToolOutcome, HookError>> {
         match self.rest.split_first() {
-            Some((head, rest)) => head.wrap_tool_call(self.cx, request, Next { rest, ..self }).await,
-            None => self.core.call(self.cx, request).await,
+            Some((head, rest)) => head.wrap_tool_call(self.cx, request, Next { rest, ..self }),
+            None => self.core.call(self.cx, request),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, CString};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -114,11 +114,18 @@ impl Disk {
         Self { dirs, limits, known: Mutex::default() }
     }
 
-    /// What is left, for `hart doctor`. Of the nearest directory that exists: it may not have been made yet.
-    pub(crate) fn describe(mut self) -> String {
-        for dir in &mut self.dirs {
-            *dir = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(dir).to_owned();
-        }
+    /// Of the nearest directory that exists: the home may not have been made yet.
+    pub(crate) fn below(home: &Path, limits: DiskLimits) -> Self {
+        let existing = home.ancestors().find(|dir| dir.is_dir()).unwrap_or(home);
+        Self::new(vec![existing.to_owned()], limits)
+    }
+
+    pub(crate) fn is_low(&self) -> bool {
+        self.space().is_some_and(|space| space.free < space.reserve)
+    }
+
+    /// What is left, for `hart doctor`.
+    pub(crate) fn describe(&self) -> String {
         match self.space() {
             None => "unknown".to_owned(),
             Some(Space { free, reserve, .. }) if free < reserve => {

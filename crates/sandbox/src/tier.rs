@@ -51,6 +51,8 @@ pub struct TierReport {
     pub namespaces: Vec<Namespace>,
     /// What else is in force, one line each: `user`, `limits`, `disk`, `landlock`, `network`.
     pub layers: Vec<(&'static str, String)>,
+    /// Less is left on the disk than must stay free: nothing is run or written until there is room.
+    pub disk_full: bool,
     /// What failed, if isolation is not in force.
     pub reason: Option<String>,
     /// What the operator can do about it.
@@ -126,6 +128,7 @@ impl Setting {
                 })
                 .collect(),
             layers: Vec::new(),
+            disk_full: Disk::below(home, DiskLimits::of(config)).is_low(),
             fix: failure.as_ref().map(|failure| fix_for(failure, |knob| fs::read_to_string(knob).ok())),
             reason: failure.as_ref().map(ToString::to_string),
         };
@@ -188,7 +191,7 @@ fn layers(
     vec![
         ("user", user),
         ("limits", format!("{}, {disk}", cgroups.describe(Limits::of(config)))),
-        ("disk", Disk::new(vec![home.to_owned()], disk).describe()),
+        ("disk", Disk::below(home, disk).describe()),
         ("landlock", abi),
         ("network", config.network.to_string()),
     ]

@@ -153,6 +153,8 @@ async fn nothing_runs_or_is_written_where_the_disk_is_nearly_full() {
     else {
         return;
     };
+    let report = place.provider.tier();
+    assert!(report.disk_full && report.to_string().contains("nothing is run or written"), "{report}");
     let ran = place.sandbox.exec(Exec::new("true"), None, &CancellationToken::new()).await;
     let error = ran.unwrap_err();
     assert_eq!(error.rule(), Some("disk.reserve"));

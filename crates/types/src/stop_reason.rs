@@ -17,6 +17,8 @@ pub enum StopReason {
     Length,
     /// The model declined, or a filter of the provider stepped in.
     Refused,
+    /// It wants to go on: tools of the provider's own are at work.
+    Unfinished,
     /// The provider gave a reason that fits none of these.
     Other,
 }
@@ -51,20 +53,23 @@ impl StopReason {
             | "image_recitation"
             | "guardrail_intervened"
             | "sensitive" => Self::Refused,
+            "pause_turn" => Self::Unfinished,
             _ => Self::Other,
         }
     }
 
     /// What a message's `response_metadata` says; `None` when it says nothing.
     pub fn of_metadata(metadata: &Map<String, Value>) -> Option<Self> {
-        let text = |key: &str| metadata.get(key).and_then(Value::as_str).filter(|word| !word.is_empty());
-        // The Responses API gives the reason only for an answer that is not whole.
-        let why =
-            metadata.get("incomplete_details").and_then(|why| why.get("reason")).and_then(Value::as_str);
-        let word = why.or_else(|| KEYS.iter().find_map(|key| text(key)));
-        let word = word.or_else(|| text("status").filter(|status| *status == "completed"));
-        word.map(Self::of_word)
+        word(metadata).map(Self::of_word)
     }
+}
+
+fn word(metadata: &Map<String, Value>) -> Option<&str> {
+    let text = |key: &str| metadata.get(key).and_then(Value::as_str).filter(|word| !word.is_empty());
+    // The Responses API gives the reason only for an answer that is not whole.
+    let why = metadata.get("incomplete_details").and_then(|why| why.get("reason")).and_then(Value::as_str);
+    let word = why.or_else(|| KEYS.iter().find_map(|key| text(key)));
+    word.or_else(|| text("status").filter(|status| *status == "completed"))
 }
 
 impl Message {
@@ -75,11 +80,22 @@ impl Message {
         let declined = self.additional_kwargs.get("refusal").and_then(Value::as_str);
         match told {
             // Some call an answer finished that declines, or that waits for its tools.
-            Some(StopReason::Stop) | None if declined.is_some_and(|words| !words.is_empty()) => {
+            Some(StopReason::Stop | StopReason::ToolCalls | StopReason::Other) | None
+                if declined.is_some_and(|words| !words.is_empty()) =>
+            {
                 Some(StopReason::Refused)
             }
             Some(StopReason::Stop) if !ai.tool_calls.is_empty() => Some(StopReason::ToolCalls),
             told => told,
+        }
+    }
+
+    /// The provider's own word for it, in lower case; `refusal` for an answer that declines in a field of its own.
+    pub fn stop_word(&self) -> Option<String> {
+        let told = StopReason::of_metadata(&self.response_metadata);
+        match self.stop_reason()? {
+            StopReason::Refused if told != Some(StopReason::Refused) => Some("refusal".to_owned()),
+            _ => word(&self.response_metadata).map(str::to_ascii_lowercase),
         }
     }
 }
@@ -99,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_provider_s_words() {
-        use StopReason::{Length, Other, Refused, Stop, ToolCalls};
+        use StopReason::{Length, Other, Refused, Stop, ToolCalls, Unfinished};
         for (metadata, reason) in [
             (json!({"finish_reason": "stop"}), Some(Stop)),
             (json!({"finish_reason": "tool_calls"}), Some(ToolCalls)),
@@ -111,11 +127,17 @@ mod tests {
             (json!({"stop_reason": "max_tokens"}), Some(Length)),
             (json!({"stop_reason": "model_context_window_exceeded"}), Some(Length)),
             (json!({"stop_reason": "refusal"}), Some(Refused)),
-            (json!({"stop_reason": "pause_turn"}), Some(Other)),
+            (json!({"stop_reason": "pause_turn"}), Some(Unfinished)),
             (json!({"finish_reason": "STOP"}), Some(Stop)),
             (json!({"finish_reason": "MAX_TOKENS"}), Some(Length)),
             (json!({"finish_reason": "SAFETY"}), Some(Refused)),
+            (json!({"finish_reason": "RECITATION"}), Some(Refused)),
+            (json!({"finish_reason": "BLOCKLIST"}), Some(Refused)),
+            (json!({"finish_reason": "PROHIBITED_CONTENT"}), Some(Refused)),
+            (json!({"finish_reason": "SPII"}), Some(Refused)),
             (json!({"finish_reason": "IMAGE_SAFETY"}), Some(Refused)),
+            (json!({"stop_reason": "max_output_tokens"}), Some(Length)),
+            (json!({"finish_reason": "weird"}), Some(Other)),
             (json!({"finish_reason": "MALFORMED_FUNCTION_CALL"}), Some(Other)),
             (json!({"done_reason": "stop"}), Some(Stop)),
             (json!({"done_reason": "load"}), Some(Other)),
@@ -146,5 +168,30 @@ mod tests {
         let mut human = Message::human("hi");
         human.response_metadata.insert("finish_reason".into(), "stop".into());
         assert_eq!(human.stop_reason(), None);
+    }
+    #[test]
+    fn the_provider_s_word_is_kept_and_a_refusal_has_one() {
+        for (metadata, refusal, reason, word) in [
+            (json!({"finish_reason": "SAFETY"}), "", Some(StopReason::Refused), Some("safety")),
+            (json!({"finish_reason": "stop"}), "no", Some(StopReason::Refused), Some("refusal")),
+            (json!({"finish_reason": "tool_calls"}), "no", Some(StopReason::Refused), Some("refusal")),
+            (json!({"finish_reason": "weird"}), "no", Some(StopReason::Refused), Some("refusal")),
+            (json!({}), "no", Some(StopReason::Refused), Some("refusal")),
+            (json!({}), "", None, None),
+            (json!({"finish_reason": "length"}), "no", Some(StopReason::Length), Some("length")),
+            (json!({"stop_reason": "pause_turn"}), "no", Some(StopReason::Unfinished), Some("pause_turn")),
+            (json!({"finish_reason": "weird"}), "", Some(StopReason::Other), Some("weird")),
+            (
+                json!({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}),
+                "",
+                Some(StopReason::Refused),
+                Some("content_filter"),
+            ),
+        ] {
+            let mut message = said(metadata.clone());
+            message.additional_kwargs.insert("refusal".into(), refusal.into());
+            assert_eq!(message.stop_reason(), reason, "{metadata}");
+            assert_eq!(message.stop_word().as_deref(), word, "{metadata}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use hart_kernel::{ChatModel, ChatRequest, MessageList, ModelError, ModelSettings, complete};
-use hart_types::{Body, Message};
+use hart_types::{Body, Message, StopReason};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -72,9 +72,7 @@ pub(super) async fn summarize(
 pub(super) fn accepted(answer: &Message) -> Result<String, NoSummary> {
     let text = answer.text();
     let text = text.trim();
-    let reason =
-        ["finish_reason", "stop_reason"].iter().find_map(|key| answer.response_metadata.get(*key)?.as_str());
-    if matches!(reason, Some("content_filter" | "refusal" | "SAFETY" | "safety")) || is_refusal(text) {
+    if answer.stop_reason() == Some(StopReason::Refused) || is_refusal(text) {
         return Err(NoSummary::Refused(text.chars().take(200).collect()));
     }
     if text.is_empty() {

@@ -11,14 +11,13 @@ use hart_kernel::{
     AgentEvent, Command, Goto, HookError, HookResult, Middleware, ModelNext, ModelRequest, ModelResponse,
     RunContext, State, Update, async_trait,
 };
-use hart_types::{Body, Message};
+use hart_types::{Body, Message, StopReason};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::answer::{
     append_text, hidden, is_blank, set_stop_reason, stop_reason, take_calls, take_invalid_calls,
 };
-use crate::finish::Finish;
 
 /// Acts on answers that did not end well.
 ///
@@ -44,11 +43,13 @@ pub struct FinishReasonConfig {
     pub max_continuations: u32,
     /// How often in a row it is asked to say something.
     pub max_empty_retries: u32,
+    /// Whether the calls of an answer that declined are dropped and the user is told.
+    pub safety: bool,
 }
 
 impl Default for FinishReasonConfig {
     fn default() -> Self {
-        Self { max_continuations: 3, max_empty_retries: 1 }
+        Self { max_continuations: 3, max_empty_retries: 1, safety: true }
     }
 }
 
@@ -76,16 +77,16 @@ impl Middleware for FinishReason {
     ) -> Result<ModelResponse, HookError> {
         let mut response = next.run(request).await?;
         let message = &mut response.message;
-        match Finish::of(message) {
-            Finish::Normal | Finish::Unfinished => {}
-            Finish::Length => {
+        match message.stop_reason() {
+            Some(StopReason::Length) => {
                 let dropped = take_invalid_calls(message);
                 set_stop_reason(message, LENGTH);
                 if !dropped.is_empty() || is_blank(message) {
                     message.additional_kwargs.insert(DROPPED.to_owned(), dropped.into());
                 }
             }
-            Finish::Refused(why) => {
+            Some(StopReason::Refused) if self.config.safety => {
+                let why = message.stop_word().unwrap_or_default();
                 let dropped = take_calls(message, |_| false);
                 append_text(
                     message,
@@ -99,6 +100,7 @@ impl Middleware for FinishReason {
                     json!({"type": "safety_termination", "reason": why, "dropped_tool_calls": dropped});
                 cx.emit(AgentEvent::Custom(event)).await;
             }
+            _ => {}
         }
         Ok(response)
     }
@@ -122,7 +124,7 @@ impl Middleware for FinishReason {
             });
         }
         tries.cut.store(0, Ordering::Relaxed);
-        if !calls && Finish::of(answer) == Finish::Unfinished {
+        if !calls && answer.stop_reason() == Some(StopReason::Unfinished) {
             let again = tries.unfinished.fetch_add(1, Ordering::Relaxed) < MAX_UNFINISHED;
             return Ok(if again { Command::none().goto(Goto::Model) } else { Command::none() });
         }

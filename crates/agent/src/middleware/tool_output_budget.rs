@@ -82,10 +82,11 @@ impl ToolOutputBudget {
     }
 
     /// Writes the long messages nobody has written yet, and returns them with their tags.
-    async fn evict(&self, cx: &RunContext, seen: &Evicted, messages: &MessageList) -> Vec<Message> {
-        let known = seen.lock().view.known(messages);
+    async fn evict(&self, cx: &RunContext, seen: &Evicted, request: &ModelRequest) -> Vec<Message> {
+        let known = seen.lock().view.known(&request.chat.messages);
         let mut tagged = Vec::new();
-        for message in messages.iter_from(known) {
+        // From the thread: what goes out may be marked or rewritten already, and the file holds what was said.
+        for message in request.state.messages().iter_from(known) {
             let Some(id) = message.id.as_ref().filter(|_| self.is_long(message)) else { continue };
             match self.store_message(cx, id, &message.text()).await {
                 Ok(path) => {
@@ -118,7 +119,7 @@ impl Middleware for ToolOutputBudget {
         next: ModelNext<'_>,
     ) -> Result<ModelResponse, HookError> {
         let seen = cx.scratch.get_or_default::<Evicted>();
-        let tagged = self.evict(cx, &seen, &request.chat.messages).await;
+        let tagged = self.evict(cx, &seen, &request).await;
         request.chat.messages = seen.lock().shown(&request.chat.messages);
         let mut response = next.run(request).await?;
         if !tagged.is_empty() {

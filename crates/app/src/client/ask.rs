@@ -22,6 +22,7 @@ pub struct Ask {
     pub(super) thread: Option<ThreadId>,
     pub(super) model: Option<String>,
     pub(super) mode: Mode,
+    pub(super) plan_mode: Option<bool>,
     pub(super) recursion_limit: Option<u32>,
     pub(super) cancel: Option<CancellationToken>,
 }
@@ -44,7 +45,15 @@ impl Ask {
     }
 
     fn of(words: Words) -> Self {
-        Self { words, thread: None, model: None, mode: Mode::default(), recursion_limit: None, cancel: None }
+        Self {
+            words,
+            thread: None,
+            model: None,
+            mode: Mode::default(),
+            plan_mode: None,
+            recursion_limit: None,
+            cancel: None,
+        }
     }
 
     /// Goes on with this conversation and its files; a name that nobody used yet begins one.
@@ -62,6 +71,12 @@ impl Ask {
     /// How hard to think; [`Mode::Flash`] does not.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// Whether to keep a list of steps, whatever the mode says.
+    pub fn plan_mode(mut self, on: bool) -> Self {
+        self.plan_mode = Some(on);
         self
     }
 

@@ -49,11 +49,11 @@ fn an_unknown_key_has_its_line() {
 #[test]
 fn what_deerflow_knows_is_set_aside() {
     let (value, findings, unused) = checked(
-        "memory: {enabled: true, x: $UNSET}\ntitle: {a: 1}\nsandbox: {image: x, use: local}\nskills:\n",
+        "memory: {enabled: true, x: $UNSET}\nchannels: {a: 1}\nsandbox: {image: x, use: local}\nskills:\n",
     );
     assert!(findings.problems.is_empty(), "{:?}", findings.problems);
     assert_eq!(value, json!({"sandbox": {"use": "local"}}));
-    assert_eq!(unused, ["memory", "title", "sandbox.image"]);
+    assert_eq!(unused, ["memory", "channels", "sandbox.image"]);
 }
 
 #[test]

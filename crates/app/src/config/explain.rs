@@ -230,13 +230,16 @@ pub(super) fn collect_secrets(node: &Node, path: &Path, findings: &mut Findings)
     }
 }
 
-/// By its name or its variable's; and any value from a variable where the catalogue does not vouch for the field.
+/// By its name or its variable's, unless it can only be a number or a word hart knows; and any value from a variable
+/// where the catalogue does not vouch for the field.
 fn is_secret(node: &Node, path: &Path) -> bool {
     let named = path.0.iter().any(|step| matches!(step, Step::Key(key) if is_secret_name(key)));
-    let known = catalogue::find(&path.pattern()).is_some_and(|key| key.used);
+    let known = catalogue::find(&path.pattern()).filter(|key| key.used);
+    let plain = |key: &Key| {
+        matches!(key.kind, Kind::Bool | Kind::Int { .. } | Kind::Number | Kind::Seconds | Kind::Choice(_))
+    };
     let var = node.mark.var.as_deref();
-    (named && path.last_key() != Some("max_tokens_key"))
-        || var.is_some_and(|var| !known || is_secret_name(var))
+    (named && !known.is_some_and(plain)) || var.is_some_and(|var| known.is_none() || is_secret_name(var))
 }
 
 #[cfg(test)]

@@ -47,6 +47,25 @@ pub(super) fn checked<T: DeserializeOwned + Default>(
     settings
 }
 
+/// As [`section`], for settings without a switch of their own. `None` where `enabled` is false; where it is not written,
+/// the part is `on` or not.
+pub(super) fn switched<T: DeserializeOwned + Default>(
+    tree: &Node,
+    name: &str,
+    on: bool,
+    findings: &mut Findings,
+) -> Option<T> {
+    let Some(mut node) = tree.get(name).cloned() else { return on.then(T::default) };
+    let enabled = match node.take("enabled").map(|enabled| enabled.data) {
+        Some(Data::Scalar(Value::Bool(enabled))) => enabled,
+        _ => on,
+    };
+    let mark = node.mark.clone();
+    let entry = Entry { key: name.to_owned(), key_mark: mark.clone(), value: node };
+    let settings = section(&Node { data: Data::Map(vec![entry]), mark }, name, findings);
+    enabled.then_some(settings)
+}
+
 /// What a part says against settings of the right shape.
 pub(super) struct Invalid {
     pub(super) key: &'static str,
@@ -64,7 +83,8 @@ fn refused<T: DeserializeOwned>(section: &Node) -> Vec<(Option<String>, Refusal)
             .collect();
     };
     let alone = |entry: &Entry| {
-        let only = Node { data: Data::Map(vec![entry.clone()]), mark: section.mark.clone() };
+        // What nobody noted a place for is about the value.
+        let only = Node { data: Data::Map(vec![entry.clone()]), mark: entry.value.mark.clone() };
         let refusal = T::deserialize(&only).err()?;
         Some((Some(entry.key.clone()), refusal.at(&entry.value.mark)))
     };

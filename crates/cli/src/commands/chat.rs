@@ -45,7 +45,7 @@ pub(crate) fn run(args: ChatArgs, global: &GlobalArgs, terminal: &Terminal) -> R
     let session = Session::open(global, terminal)?;
     let model = session.block_on(session.choose_model(args.choice.model.as_deref()))??;
     let thread = args.choice.thread.as_deref().map_or_else(ThreadId::generate, ThreadId::from);
-    let mut chat = Chat { session: &session, model, mode: args.choice.mode, thread };
+    let mut chat = Chat { session: &session, model, mode: args.choice.mode, plan: args.choice.plan, thread };
     chat.banner();
     if io::stdin().is_terminal() { editor::converse(&mut chat) } else { piped::converse(&mut chat) }
 }
@@ -54,6 +54,7 @@ struct Chat<'a> {
     session: &'a Session,
     model: ModelChoice,
     mode: Mode,
+    plan: Option<bool>,
     thread: ThreadId,
 }
 
@@ -168,6 +169,7 @@ impl Chat<'_> {
         let mut task = Task::new(input, model);
         task.thread = self.thread.clone();
         task.mode = self.mode;
+        task.plan_mode = self.plan;
         let terminal = &self.session.terminal;
         let (told, report) = match self.session.block_on(follow(self.session, &task))? {
             Ok(followed) => followed,

@@ -64,6 +64,9 @@ pub(crate) struct ChoiceArgs {
     /// How hard to think: flash answers at once, ultra takes as long as it needs.
     #[arg(long, value_name = "MODE", default_value = "pro", value_parser = mode_parser())]
     pub(crate) mode: Mode,
+    /// Keep a list of steps and work through it; pro and ultra do unless you say --plan=false.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) plan: Option<bool>,
     /// Go on with this conversation and its files; a new name starts a new one.
     #[arg(short, long, value_name = "ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) thread: Option<String>,
@@ -92,6 +95,7 @@ async fn task(session: &Session, args: &RunArgs, input: TaskInput) -> Result<Tas
     }
     let mut task = Task::new(input, model);
     task.mode = args.choice.mode;
+    task.plan_mode = args.choice.plan;
     if let Some(name) = &args.choice.thread {
         task.thread = ThreadId::from(name.as_str());
         let known = session.app.has_thread(&task.thread);

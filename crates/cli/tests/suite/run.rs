@@ -177,6 +177,36 @@ fn a_mode_is_one_of_four() {
 }
 
 #[test]
+fn a_plan_is_kept_where_it_is_asked_for() {
+    for (args, plans) in [
+        (&["--mode", "flash"][..], false),
+        (&["--mode", "flash", "--plan"], true),
+        (&["--mode", "pro"], true),
+        (&["--plan=false"], false),
+    ] {
+        let bench = Bench::with([Turn::new().text("ok")]);
+        let _ = bench.hart().args(["run"]).args(args.iter().copied()).args(["hi"]).run().success();
+        let has = bench.server.last_request().tool_names().contains(&"write_todos");
+        assert_eq!(has, plans, "{args:?}");
+    }
+}
+
+#[test]
+fn a_run_at_its_budget_waits_and_goes_on_with_more() {
+    let look = Turn::new().tool_call("c1", "ls", json!({"description": "", "path": "."}));
+    let bench = Bench::with([look, Turn::new().text("Done.")]);
+    bench.write("config.yaml", "budget: {max_model_calls: 1}\n");
+    let waits = bench.run("look around");
+    assert_eq!(waits.code, Some(3), "{}", waits.stderr);
+    assert!(waits.stderr.contains("1 of 1 model calls"), "{}", waits.stderr);
+    assert!(waits.stderr.contains("waiting for an answer; to answer: hart run --thread"), "{}", waits.stderr);
+    let (_, answer) = waits.stderr.rsplit_once("--resume '").unwrap();
+    let answer = answer.split('\'').next().unwrap();
+    let done = bench.hart().args(["run", "--thread", &thread_of(&waits), "--resume", answer]).run().success();
+    assert_eq!(done.stdout, "Done.\n");
+}
+
+#[test]
 fn a_reader_that_leaves_ends_the_run_quietly() {
     // The model never ends its answer: only the broken pipe can end the run.
     let words: Vec<String> = (0..200).map(|n| format!("word {n} ")).collect();

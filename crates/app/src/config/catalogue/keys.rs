@@ -2,6 +2,14 @@
 //!
 //! Invariant: a section of DeerFlow that hart does not use yet is a row with `used: false`, so that its files load.
 
+mod bounds;
+mod calls;
+mod consent;
+mod content;
+mod context;
+mod sandbox;
+mod tools;
+
 use std::borrow::Cow;
 
 use super::{Key, Kind};
@@ -56,266 +64,20 @@ pub(super) fn own() -> Vec<Key> {
             "DeerFlow's path of the tool, such as deerflow.sandbox.tools:bash_tool.",
         ),
     ];
-    keys.extend(sandbox());
-    keys.extend(calls());
-    keys.extend(tool_output());
-    keys.extend(guards().into_iter().chain(consent()));
-    keys.extend(DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
+    keys.extend(sandbox::sandbox());
+    keys.extend(calls::calls());
+    keys.extend(tools::tool_output());
+    keys.extend(tools::guards());
+    keys.extend(consent::consent());
+    keys.extend(context::keys());
+    keys.extend(bounds::keys());
+    keys.extend(content::keys());
+    keys.extend(sandbox::DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")
     }));
     keys.extend(DEERFLOW_SECTIONS.iter().map(|(name, doc)| unused(name, doc)));
     keys
-}
-
-/// Where commands run and files are kept.
-fn sandbox() -> [Key; 19] {
-    [
-        key("sandbox", Kind::Section, "{}", "Where commands run and files are kept."),
-        key("sandbox.use", Kind::Text, "local", "The provider: `local`, or DeerFlow's class path of it."),
-        key(
-            "sandbox.allow_host_bash",
-            Kind::Bool,
-            "false",
-            "Where isolation is unavailable, run commands unconfined instead of refusing them. Not a boundary.",
-        ),
-        key(
-            "sandbox.bash_output_max_chars",
-            AMOUNT,
-            "20000",
-            "How much of a command's output the model sees.",
-        ),
-        key(
-            "sandbox.read_file_output_max_chars",
-            AMOUNT,
-            "50000",
-            "How much of a file the model sees at once.",
-        ),
-        key("sandbox.ls_output_max_chars", AMOUNT, "20000", "How much of a listing the model sees."),
-        key("sandbox.bash_command_timeout", Kind::Seconds, "600", "Seconds after which a command is ended."),
-        key("sandbox.mounts", Kind::Sections, "[]", "More host directories that every thread sees."),
-        key("sandbox.mounts[].host_path", Kind::Text, "", "The directory on the host, absolute."),
-        key("sandbox.mounts[].container_path", Kind::Text, "", "Where it appears, for example /mnt/data."),
-        key("sandbox.mounts[].read_only", Kind::Bool, "false", "Whether it can only be read."),
-        key(
-            "sandbox.environment",
-            Kind::TextMap,
-            "{}",
-            "Variables every command gets; `$VAR` takes the value from the environment.",
-        ),
-        key(
-            "sandbox.network",
-            Kind::Any,
-            "off",
-            "What commands reach: `off`, `allow` (the host's network), or a list of hosts such as `*.example.org`.",
-        ),
-        key(
-            "sandbox.memory_limit",
-            Kind::Any,
-            "half of the machine's",
-            "Memory of one command and all it starts, such as `2g`; 0 is no limit.",
-        ),
-        key("sandbox.pids_limit", AMOUNT, "512", "Processes and threads of one command; 0 is no limit."),
-        key("sandbox.cpus", Kind::Number, "0", "Processors' worth of time of one command; 0 is no limit."),
-        key(
-            "sandbox.disk_limit",
-            Kind::Any,
-            "8g",
-            "What all files of a thread may take, such as `2g`; 0 is no limit.",
-        ),
-        key(
-            "sandbox.disk_reserve",
-            Kind::Any,
-            "1g or a twentieth",
-            "What must stay free on the disk of the threads' files; with less, nothing is written or run.",
-        ),
-        key("sandbox.run_as", AMOUNT, "65532", "The user id of commands where hart itself is root."),
-    ]
-}
-
-/// How models are called, whichever it is.
-fn calls() -> [Key; 13] {
-    [
-        key("llm_call", Kind::Section, "{}", "How models are called: how many at once, how often again."),
-        key("llm_call.max_concurrent_calls", AMOUNT, "0", "Calls at once in the whole process; 0: no limit."),
-        key(
-            "llm_call.retry_max_attempts",
-            COUNT,
-            "3",
-            "Attempts at a call that may succeed later; `max_retries` of a model goes before it.",
-        ),
-        key("llm_call.retry_base_delay_ms", AMOUNT, "1000", "The shortest pause before another attempt."),
-        key("llm_call.retry_cap_delay_ms", AMOUNT, "8000", "The longest pause that no provider asked for."),
-        key(
-            "llm_call.burst_retry_base_delay_ms",
-            AMOUNT,
-            "5000",
-            "The shortest pause after a provider said that requests come too fast.",
-        ),
-        key("circuit_breaker", Kind::Section, "{}", "Giving a model that keeps failing a rest."),
-        key(
-            "circuit_breaker.failure_threshold",
-            AMOUNT,
-            "5",
-            "Failures in a row after which a model is not asked; 0: never.",
-        ),
-        key("circuit_breaker.recovery_timeout_sec", Kind::Seconds, "60", "How long it is not asked."),
-        key("network", Kind::Section, "{}", "The way to models elsewhere; this machine is reached directly."),
-        key(
-            "network.proxy",
-            Kind::Text,
-            "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY",
-            "The proxy for all models, `http://host:port`, or `none`.",
-        ),
-        key(
-            "network.no_proxy",
-            Kind::Text,
-            "NO_PROXY",
-            "Hosts to reach without the proxy, with commas between.",
-        ),
-        key("network.ca_file", Kind::Text, "", "A PEM file of certificates to trust beside the system's."),
-    ]
-}
-
-/// What stands between a call and its tool.
-fn guards() -> [Key; 5] {
-    [
-        key("read_before_write", Kind::Section, "{}", "Refusing to overwrite files that were not read."),
-        key(
-            "read_before_write.enabled",
-            Kind::Bool,
-            "true",
-            "Whether write_file and str_replace refuse a file that was not read, or has changed since.",
-        ),
-        key("sandbox_audit", Kind::Section, "{}", "Looking at commands before they run."),
-        key(
-            "sandbox_audit.enabled",
-            Kind::Bool,
-            "true",
-            "Whether dangerous commands are blocked or commented; each command gets a line in the log.",
-        ),
-        key(
-            "sandbox_audit.log_file",
-            Kind::Bool,
-            "false",
-            "Whether the lines are also kept in audit.jsonl in the data directory.",
-        ),
-    ]
-}
-
-/// Who may do what.
-fn consent() -> [Key; 17] {
-    [
-        key(
-            "interrupt_on",
-            Kind::Map,
-            "{}",
-            "Tools a person is asked about: true, or {allowed_decisions, description, when}; see the guide on approval.",
-        ),
-        key("permissions", Kind::Section, "{}", "Which paths the file tools may read and write."),
-        key(
-            "permissions.rules",
-            Kind::Sections,
-            "[]",
-            "The rules in order; the first that matches a path decides.",
-        ),
-        key("permissions.rules[].operations", Kind::Texts, "", "What the rule is about: read, write."),
-        key(
-            "permissions.rules[].paths",
-            Kind::Texts,
-            "",
-            "Absolute globs, such as /mnt/user-data/uploads/**.",
-        ),
-        key(
-            "permissions.rules[].mode",
-            Kind::Choice(&["allow", "deny", "interrupt"]),
-            "allow",
-            "Whether it may, may not, or a person is asked.",
-        ),
-        key(
-            "permissions.allow_bash",
-            Kind::Bool,
-            "false",
-            "Whether the tool bash may stay beside rules that do not hold for commands.",
-        ),
-        key("guardrails", Kind::Section, "{}", "Checking tool calls before they run."),
-        key("guardrails.enabled", Kind::Bool, "false", "Whether calls are checked."),
-        key(
-            "guardrails.fail_closed",
-            Kind::Bool,
-            "true",
-            "Whether a provider that fails or does not answer means no.",
-        ),
-        key("guardrails.timeout_seconds", COUNT, "30", "How long a provider may take to answer."),
-        key("guardrails.provider", Kind::Section, "{}", "Who decides."),
-        key(
-            "guardrails.provider.use",
-            Kind::Text,
-            "allowlist",
-            "`allowlist`, or DeerFlow's class path of it.",
-        ),
-        key("guardrails.provider.config", Kind::Section, "{}", "The lists."),
-        key(
-            "guardrails.provider.config.allowed_tools",
-            Kind::Texts,
-            "all",
-            "The only tools that may be called.",
-        ),
-        key("guardrails.provider.config.denied_tools", Kind::Texts, "[]", "Tools that may not be called."),
-        unused("guardrails.passport", "DeerFlow's passport for external providers."),
-    ]
-}
-
-fn tool_output() -> [Key; 12] {
-    [
-        key("tool_output", Kind::Section, "{}", "Moving long tool results into files."),
-        key("tool_output.enabled", Kind::Bool, "true", "Whether long results are moved at all."),
-        key(
-            "tool_output.externalize_min_chars",
-            COUNT,
-            "80000",
-            "From how many characters on a result goes into a file.",
-        ),
-        key(
-            "tool_output.preview_head_chars",
-            AMOUNT,
-            "",
-            "How much of its beginning the model sees, instead of its first and last five lines.",
-        ),
-        key("tool_output.preview_tail_chars", AMOUNT, "", "How much of its end the model sees then."),
-        key(
-            "tool_output.fallback_max_chars",
-            COUNT,
-            "",
-            "Where there is no file to be had: from how many characters on a result is cut. It stays whole without.",
-        ),
-        key("tool_output.fallback_head_chars", AMOUNT, "8000", "What then stays of its beginning."),
-        key("tool_output.fallback_tail_chars", AMOUNT, "3000", "What then stays of its end."),
-        key(
-            "tool_output.human_min_chars",
-            COUNT,
-            "200000",
-            "From how many characters on a message of the user's is shown by its ends and kept in a file.",
-        ),
-        key(
-            "tool_output.storage_subdir",
-            Kind::Text,
-            "",
-            "A folder in the outputs for the files, instead of /large_tool_results.",
-        ),
-        key(
-            "tool_output.exempt_tools",
-            Kind::Texts,
-            "[read_file, bash]",
-            "Tools whose results stay: these bound them themselves and say how to read on.",
-        ),
-        key(
-            "tool_output.tool_overrides",
-            Kind::Map,
-            "{}",
-            "Another externalize_min_chars for some tools, by name.",
-        ),
-    ]
 }
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
@@ -368,39 +130,16 @@ pub(super) fn model_kind(name: &str) -> Kind {
 /// Options that DeerFlow hands to LangChain's constructors and that change nothing for a native client.
 pub(crate) const DEERFLOW_MODEL_KEYS: &[&str] = &["output_version", "streaming", "stream_usage", "verbose"];
 
-const DEERFLOW_SANDBOX_KEYS: &[&str] = &[
-    "image",
-    "port",
-    "replicas",
-    "overflow_policy",
-    "acquire_timeout",
-    "burst_limit",
-    "container_prefix",
-    "idle_timeout",
-    "health_check_skip_seconds",
-    "ownership",
-    "thread_data_mounts",
-    "provisioner_url",
-    "provisioner_api_key",
-];
-
 const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("logging", "Correlation of log lines with requests."),
-    ("token_usage", "Counting tokens."),
-    ("token_budget", "Limits of the tokens of a run."),
     ("tool_groups", "Names of groups of tools."),
     ("tool_search", "Finding tools on demand."),
     ("suggestions", "Follow-up questions."),
     ("input_polish", "Polishing what a user typed."),
-    ("loop_detection", "Stopping an agent that repeats itself."),
     ("tool_progress", "Stopping tools that make no progress."),
-    ("safety_finish_reason", "Answers cut by a provider's filter."),
-    ("uploads", "Limits of uploaded files."),
     ("skills", "Where skills are found."),
     ("skill_scan", "Scanning skills before they are installed."),
     ("skill_evolution", "Letting the agent write skills."),
-    ("title", "Titles of threads."),
-    ("summarization", "Shortening long conversations."),
     ("memory", "What is remembered across threads."),
     ("agents_api", "Managing custom agents over HTTP."),
     ("database", "Where runs and threads are stored."),

@@ -1,0 +1,97 @@
+//! What of the chain is on, and how each part is set.
+//!
+//! Invariant: one line per feature; what is not configured here has the agent's default.
+
+use std::sync::Arc;
+
+use hart_agent::Features;
+use hart_agent::middleware::{
+    Budget, CallLimits, ContextEditing, DynamicContext, FinishReason, Guardrail, HumanInTheLoop,
+    LoopDetection, ModelError, Sandbox, SandboxAudit, Summarization, Title, ToolError, ToolOutputBudget,
+    ToolRetry, ToolSelection, UntrustedContent, ViewImage,
+};
+use hart_kernel::{BuildError, Middleware, Toggle};
+
+use super::helper;
+use crate::audit_file::AuditFile;
+use crate::config::AppConfig;
+use crate::{App, Task};
+
+pub(super) fn of(app: &App, task: &Task, sandbox: Sandbox) -> Result<Features, BuildError> {
+    let config = &app.config;
+    let consent = &config.consent;
+    let places = sandbox.provider();
+    let guardrail = consent.guardrail.clone().map(|(lists, config)| Guardrail::new(lists).config(config));
+    let tool_output = config.tool_output.enabled.then(|| config.tool_output.clone());
+    let parts = config.middleware.clone();
+    let (summarization, title) = (summarization(app, task, &sandbox)?, title(app)?);
+    Ok(Features {
+        tool_output: part(tool_output, |config| ToolOutputBudget::new(config, Some(places.clone()))),
+        read_before_write: config.read_before_write.into(),
+        sandbox_audit: part(audit(config), |audit| audit),
+        permissions: consent.permissions.clone(),
+        guardrail: part(guardrail, |guardrail| guardrail),
+        human_in_the_loop: review(config),
+        input_sanitization: parts.input_sanitization.into(),
+        untrusted_content: part(parts.untrusted_content, UntrustedContent::new),
+        pii: part(parts.pii, |pii| pii),
+        uploads: parts.uploads.into(),
+        model_error: part(parts.model_error, ModelError::new),
+        tool_error: part(parts.tool_error, ToolError::new),
+        tool_retry: part(parts.tool_retry, ToolRetry::new),
+        dynamic_context: part(parts.dynamic_context, DynamicContext::new),
+        summarization: part(summarization, |summarization| summarization),
+        context_editing: part(parts.context_editing, ContextEditing::new),
+        token_usage: parts.token_usage.into(),
+        budget: part(parts.budget, Budget::new),
+        title: part(title, |title| title),
+        view_image: part(parts.view_image, |config| ViewImage::new(places, config)),
+        tool_selection: part(parts.tool_selection, ToolSelection::new),
+        call_limits: part(parts.call_limits, CallLimits::new),
+        loop_detection: part(parts.loop_detection, LoopDetection::new),
+        finish_reason: part(parts.finish_reason, FinishReason::new),
+        sandbox: Some(sandbox),
+        ..Features::default()
+    })
+}
+
+/// Off, or made of its settings.
+fn part<C, M: Middleware>(settings: Option<C>, make: impl FnOnce(C) -> M) -> Toggle {
+    settings.map_or(Toggle::Off, |settings| make(settings).into())
+}
+
+fn audit(config: &AppConfig) -> Option<SandboxAudit> {
+    let log = || Arc::new(AuditFile::new(&config.home));
+    let audit = || match config.sandbox_audit_file {
+        true => SandboxAudit::new().with_log(log()),
+        false => SandboxAudit::new(),
+    };
+    config.sandbox_audit.then(audit)
+}
+
+fn review(config: &AppConfig) -> Option<HumanInTheLoop> {
+    let asked = &config.consent.interrupt_on;
+    (!asked.is_empty()).then(|| HumanInTheLoop::new(asked.clone()))
+}
+
+fn summarization(app: &App, task: &Task, sandbox: &Sandbox) -> Result<Option<Summarization>, BuildError> {
+    let Some(config) = app.config.middleware.summarization.clone() else { return Ok(None) };
+    let summariser = helper(app, config.model_name.as_deref())?;
+    let made = Summarization::new(config)
+        .agent_model(Arc::clone(&task.model.model))
+        .sandboxes(Some(sandbox.provider()));
+    Ok(Some(match summariser {
+        Some(summariser) => made.model(summariser),
+        None => made,
+    }))
+}
+
+fn title(app: &App) -> Result<Option<Title>, BuildError> {
+    let Some(config) = app.config.middleware.title.clone() else { return Ok(None) };
+    let namer = helper(app, config.model_name.as_deref())?;
+    let made = Title::new(config);
+    Ok(Some(match namer {
+        Some(namer) => made.with_model(namer),
+        None => made,
+    }))
+}
