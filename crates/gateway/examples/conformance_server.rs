@@ -185,7 +185,9 @@ impl Args {
                 "--port" => args.port = value.parse()?,
                 "--model-base-url" => args.base_url = value,
                 other => {
-                    return Err(format!("unknown option {other}; there is --port and --model-base-url").into());
+                    return Err(
+                        format!("unknown option {other}; there is --port and --model-base-url").into()
+                    );
                 }
             }
         }

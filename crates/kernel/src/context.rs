@@ -16,9 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Aliases;
 use crate::interrupt::Answers;
-use crate::{
-    AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock,
-};
+use crate::{AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
 
 pub struct RunContext {
     pub thread_id: ThreadId,

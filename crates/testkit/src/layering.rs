@@ -20,7 +20,10 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("store", &["types", "kernel", "runtime"]),
     ("gateway", &["types", "kernel", "runtime"]),
     ("agent", &["types", "guard", "kernel", "sandbox", "tools"]),
-    ("app", &["types", "guard", "kernel", "models", "sandbox", "runtime", "tools", "store", "agent", "gateway"]),
+    (
+        "app",
+        &["types", "guard", "kernel", "models", "sandbox", "runtime", "tools", "store", "agent", "gateway"],
+    ),
     ("cli", &["app", "types"]),
     ("testkit", &[]),
 ];

@@ -47,8 +47,13 @@ pub(crate) async fn get(State(gateway): State<Gateway>, query: Query) -> ApiResu
     let Some(key) = query.get("key") else {
         return Ok((StatusCode::BAD_REQUEST, Json(json!({"error": "Key is required"}))).into_response());
     };
-    let namespace: Vec<String> =
-        query.get("namespace").unwrap_or_default().split('.').filter(|label| !label.is_empty()).map(str::to_owned).collect();
+    let namespace: Vec<String> = query
+        .get("namespace")
+        .unwrap_or_default()
+        .split('.')
+        .filter(|label| !label.is_empty())
+        .map(str::to_owned)
+        .collect();
     let item = gateway.runtime.store().item(&namespace, key, gateway.runtime.now()).await?;
     Ok(Json(item.as_ref().map(shown)).into_response())
 }
@@ -60,7 +65,10 @@ pub(crate) struct Delete {
     key: String,
 }
 
-pub(crate) async fn delete(State(gateway): State<Gateway>, Body(delete): Body<Delete>) -> ApiResult<StatusCode> {
+pub(crate) async fn delete(
+    State(gateway): State<Gateway>,
+    Body(delete): Body<Delete>,
+) -> ApiResult<StatusCode> {
     gateway.runtime.store().delete_item(&delete.namespace, &delete.key).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -77,7 +85,10 @@ pub(crate) struct Search {
     offset: u64,
 }
 
-pub(crate) async fn search(State(gateway): State<Gateway>, Body(search): Body<Search>) -> ApiResult<Json<Value>> {
+pub(crate) async fn search(
+    State(gateway): State<Gateway>,
+    Body(search): Body<Search>,
+) -> ApiResult<Json<Value>> {
     let mut filter = Vec::new();
     for (key, value) in search.filter {
         for condition in conditions(value)? {
@@ -114,7 +125,10 @@ pub(crate) struct Namespaces {
     offset: usize,
 }
 
-pub(crate) async fn namespaces(State(gateway): State<Gateway>, Body(body): Body<Namespaces>) -> ApiResult<Json<Value>> {
+pub(crate) async fn namespaces(
+    State(gateway): State<Gateway>,
+    Body(body): Body<Namespaces>,
+) -> ApiResult<Json<Value>> {
     let all = gateway.runtime.store().namespaces(&body.prefix, gateway.runtime.now()).await?;
     let mut found: Vec<Vec<String>> = all
         .into_iter()
@@ -152,7 +166,9 @@ fn refused(namespace: &[String]) -> Option<Response> {
     let bad = namespace.iter().find(|label| label.is_empty() || label.contains(['.', '\u{1f}']));
     let why = match (namespace.is_empty(), bad) {
         (true, _) => "a namespace has at least one label".to_owned(),
-        (false, Some(label)) => format!("`{label}` cannot be a namespace label: labels are not empty and have no dots"),
+        (false, Some(label)) => {
+            format!("`{label}` cannot be a namespace label: labels are not empty and have no dots")
+        }
         (false, None) => return None,
     };
     Some((StatusCode::UNPROCESSABLE_ENTITY, why).into_response())

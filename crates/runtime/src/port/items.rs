@@ -14,7 +14,8 @@ pub trait Items {
     async fn put_item(&self, item: Item) -> Result<(), StoreError>;
 
     /// Expired ones are not there.
-    async fn item(&self, namespace: &[String], key: &str, now: Timestamp) -> Result<Option<Item>, StoreError>;
+    async fn item(&self, namespace: &[String], key: &str, now: Timestamp)
+    -> Result<Option<Item>, StoreError>;
 
     async fn delete_item(&self, namespace: &[String], key: &str) -> Result<(), StoreError>;
 

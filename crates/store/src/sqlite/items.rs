@@ -36,7 +36,12 @@ impl Items for SqliteStore {
         .await
     }
 
-    async fn item(&self, namespace: &[String], key: &str, now: Timestamp) -> Result<Option<Item>, StoreError> {
+    async fn item(
+        &self,
+        namespace: &[String],
+        key: &str,
+        now: Timestamp,
+    ) -> Result<Option<Item>, StoreError> {
         let (namespace, key) = (joined(namespace), key.to_owned());
         self.read(move |db| {
             db.prepare_cached(
@@ -52,7 +57,8 @@ impl Items for SqliteStore {
     async fn delete_item(&self, namespace: &[String], key: &str) -> Result<(), StoreError> {
         let (namespace, key) = (joined(namespace), key.to_owned());
         self.write(move |db| {
-            db.prepare_cached("DELETE FROM items WHERE namespace = ?1 AND key = ?2")?.execute([namespace, key])?;
+            db.prepare_cached("DELETE FROM items WHERE namespace = ?1 AND key = ?2")?
+                .execute([namespace, key])?;
             Ok(())
         })
         .await
@@ -69,7 +75,8 @@ impl Items for SqliteStore {
             )?;
             let items = statement.query_map(params![from, to, time(now)], read)?;
             let wanted = |item: &Item| {
-                let conditions = query.filter.iter().all(|(key, condition)| condition.holds(item.value.get(key)));
+                let conditions =
+                    query.filter.iter().all(|(key, condition)| condition.holds(item.value.get(key)));
                 conditions && query.words.as_ref().is_none_or(|words| mentions(item, words))
             };
             items
