@@ -197,10 +197,11 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<Step>> {
 
 /// The steps that lead to `at`, or to the last one.
 fn lineage(all: Vec<Step>, at: Option<CheckpointId>) -> Vec<Step> {
-    let mut wanted = at.or_else(|| all.last().map(|step| step.id.clone()));
+    let mut wanted = at;
     let mut line = Vec::new();
     for step in all.into_iter().rev() {
-        if Some(&step.id) == wanted.as_ref() {
+        // One that names nobody follows whatever was written before it.
+        if wanted.as_ref().is_none_or(|wanted| *wanted == step.id) {
             wanted.clone_from(&step.parent);
             line.push(step);
         }

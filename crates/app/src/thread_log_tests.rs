@@ -40,13 +40,13 @@ async fn a_line_torn_by_a_crash_is_dropped_and_the_thread_goes_on() {
         let (_home, log, thread) = log();
         let lock = log.lock(&thread).unwrap();
         let first = step("a");
-        log.append(&thread, first.clone()).await.unwrap();
+        log.append(&thread, vec![first.clone()]).await.unwrap();
         drop(lock);
         let mut file = OpenOptions::new().append(true).open(log.path(&thread)).unwrap();
         file.write_all(torn.as_bytes()).unwrap();
         let _lock = log.lock(&thread).unwrap();
         let second = step("b");
-        log.append(&thread, second.clone()).await.unwrap();
+        log.append(&thread, vec![second.clone()]).await.unwrap();
         assert_eq!(log.load(&thread, None).await.unwrap(), [first, second]);
     }
 }
@@ -56,10 +56,10 @@ async fn a_damaged_line_in_the_middle_costs_only_itself() {
     let (_home, log, thread) = log();
     let _lock = log.lock(&thread).unwrap();
     let steps = [step("a"), step("b")];
-    log.append(&thread, steps[0].clone()).await.unwrap();
+    log.append(&thread, vec![steps[0].clone()]).await.unwrap();
     let mut file = OpenOptions::new().append(true).open(log.path(&thread)).unwrap();
     file.write_all(b"\x00\xff garbage\n").unwrap();
-    log.append(&thread, steps[1].clone()).await.unwrap();
+    log.append(&thread, vec![steps[1].clone()]).await.unwrap();
     assert_eq!(log.load(&thread, None).await.unwrap(), steps);
 }
 
