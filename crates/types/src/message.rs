@@ -108,6 +108,13 @@ impl Message {
     }
 
     #[must_use]
+    /// As one that was made here: shown with all of LangChain's fields, also those its sender left out.
+    #[must_use]
+    pub fn completed(mut self) -> Self {
+        self.elided = Elided::default();
+        self
+    }
+
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
         self.id = Some(id.into());
         self

@@ -36,7 +36,7 @@ pub struct StepInfo {
     pub parent: Option<CheckpointId>,
     pub run: RunId,
     pub source: StepSource,
-    /// How many steps lead to it.
+    /// From -1, the state before anything was said, upwards.
     pub number: i64,
     pub created_at: Timestamp,
     pub next: Option<String>,
