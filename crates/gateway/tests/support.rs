@@ -48,7 +48,14 @@ impl Server {
             |address| tell.send(address).unwrap(),
         );
         tasks.spawn(async move { served.await.unwrap() });
-        Self { address: told.await.unwrap(), http: reqwest::Client::new(), runtime, stop, tasks, _dir: dir }
+        Self {
+            address: told.await.unwrap(),
+            http: hart_models::http::client().unwrap(),
+            runtime,
+            stop,
+            tasks,
+            _dir: dir,
+        }
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {

@@ -107,7 +107,6 @@ impl Message {
         Self { id: Some(id.into()), ..Self::new(Body::Remove, "") }
     }
 
-    #[must_use]
     /// As one that was made here: shown with all of LangChain's fields, also those its sender left out.
     #[must_use]
     pub fn completed(mut self) -> Self {
@@ -115,6 +114,7 @@ impl Message {
         self
     }
 
+    #[must_use]
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
         self.id = Some(id.into());
         self
