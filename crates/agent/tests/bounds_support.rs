@@ -10,7 +10,7 @@ use hart_kernel::{
 };
 use hart_models::{ModelConfig, ModelEntry};
 use hart_testkit::{Dialect, ModelServer, Turn};
-use hart_types::{Message, ThreadId};
+use hart_types::{CheckpointId, Message, ThreadId};
 use serde_json::Value;
 
 pub(crate) struct Thread {
@@ -140,12 +140,12 @@ struct MemoryLog(Mutex<HashMap<ThreadId, Vec<Step>>>);
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().push(step);
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
         Ok(())
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+    async fn load(&self, thread: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
         Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
     }
 }

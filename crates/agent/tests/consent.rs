@@ -34,14 +34,14 @@ struct Log(Mutex<Vec<Step>>);
 
 #[async_trait]
 impl Checkpointer for Log {
-    async fn append(&self, _: &ThreadId, step: Step) -> Result<(), CheckpointError> {
+    async fn append(&self, _: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
         // Through JSON, as a file would keep it.
-        let step = serde_json::from_value(serde_json::to_value(&step).unwrap()).unwrap();
-        self.0.lock().unwrap().push(step);
+        let steps: Vec<Step> = serde_json::from_value(serde_json::to_value(&steps).unwrap()).unwrap();
+        self.0.lock().unwrap().extend(steps);
         Ok(())
     }
 
-    async fn load(&self, _: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+    async fn load(&self, _: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
         Ok(self.0.lock().unwrap().clone())
     }
 }
@@ -579,8 +579,10 @@ async fn an_edit_whose_run_was_cut_off_does_not_reach_a_later_call() {
         source: StepSource::Model,
         created_at: SystemClock.now(),
         writes: vec![write],
+        parent: None,
+        next: None,
     };
-    scene.log.append(&ThreadId::from("t1"), step).await.unwrap();
+    scene.log.append(&ThreadId::from("t1"), vec![step]).await.unwrap();
     scene.ask().await;
     scene.answer(json!({"decisions": [{"type": "approve"}]})).await.outcome.unwrap();
     assert!(scene.file("a.txt").exists() && !scene.file("stale.txt").exists());

@@ -15,7 +15,7 @@ use hart_kernel::{
 use hart_models::{ModelConfig, ModelEntry};
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig, SandboxProvider};
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
-use hart_types::{Message, ThreadId};
+use hart_types::{CheckpointId, Message, ThreadId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -243,14 +243,15 @@ struct Log(Mutex<Vec<Step>>);
 
 #[async_trait]
 impl Checkpointer for Log {
-    async fn append(&self, _: &ThreadId, step: Step) -> Result<(), CheckpointError> {
+    async fn append(&self, _: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
         // As a file would have it: what cannot be written and read again is not there.
-        let json = serde_json::to_string(&step).unwrap();
-        self.0.lock().unwrap().push(serde_json::from_str(&json).unwrap());
+        let json = serde_json::to_string(&steps).unwrap();
+        let steps: Vec<Step> = serde_json::from_str(&json).unwrap();
+        self.0.lock().unwrap().extend(steps);
         Ok(())
     }
 
-    async fn load(&self, _: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+    async fn load(&self, _: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
         Ok(self.0.lock().unwrap().clone())
     }
 }

@@ -13,7 +13,7 @@ use hart_kernel::{
 use hart_models::{ModelConfig, ModelEntry};
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
-use hart_types::{Message, ThreadId};
+use hart_types::{CheckpointId, Message, ThreadId};
 use tempfile::TempDir;
 
 pub(crate) struct Stage {
@@ -135,12 +135,12 @@ pub(crate) struct MemoryLog(pub(crate) Mutex<HashMap<ThreadId, Vec<Step>>>);
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().push(step);
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
         Ok(())
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+    async fn load(&self, thread: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
         Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a frame is plain JSON; whoever reads it needs no hart.
 
-use hart_kernel::{AgentEvent, Ended, RunError};
+use hart_kernel::{AgentEvent, Ended, RunError, Snapshot};
 use hart_types::{RunId, ThreadId};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,6 +17,11 @@ impl Frame {
     /// The first frame of a run.
     pub fn metadata(run: &RunId, thread: &ThreadId, model: &str) -> Self {
         Self { event: "metadata", data: json!({"run_id": run, "thread_id": thread, "model": model}) }
+    }
+
+    /// A state.
+    pub fn values(values: &Snapshot) -> Self {
+        Self { event: "values", data: Value::Object(values.to_json()) }
     }
 
     /// The last frame of a run.
@@ -37,7 +42,13 @@ impl Frame {
             AgentEvent::Updates { node, update } => {
                 Self { event: "updates", data: json!({ (node.as_ref()): update }) }
             }
-            AgentEvent::Values(snapshot) => Self { event: "values", data: Value::Object(snapshot.to_json()) },
+            AgentEvent::Values(reached) => Self::values(&reached.values),
+            AgentEvent::ModelStarted => Self { event: "model_started", data: Value::Null },
+            AgentEvent::Child { call_id, agent, event } => {
+                let inner = Self::of(event);
+                let data = json!({"tool_call_id": call_id, "agent": agent, "event": inner.event, "data": inner.data});
+                Self { event: "child", data }
+            }
             AgentEvent::Paused(interrupts) => {
                 Self { event: "updates", data: json!({ "__interrupt__": interrupts.as_ref() }) }
             }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use hart_kernel::{CheckpointError, Checkpointer, Step, async_trait};
 use hart_sandbox::ThreadDirs;
-use hart_types::{ThreadId, UserId};
+use hart_types::{CheckpointId, ThreadId, UserId};
 
 /// Keeps each thread of one user in `{home}/users/{user}/threads/{thread}/log.jsonl`.
 #[derive(Clone, Debug)]
@@ -111,14 +111,17 @@ impl ThreadLog {
 
 #[async_trait]
 impl Checkpointer for ThreadLog {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
         let path = self.path(thread);
         blocking(move || {
-            let mut line = serde_json::to_vec(&step)?;
-            line.push(b'\n');
+            let mut lines = Vec::new();
+            for step in steps {
+                serde_json::to_writer(&mut lines, &step)?;
+                lines.push(b'\n');
+            }
             let mut file = open(&path)?;
             let before = file.metadata()?.len();
-            file.write_all(&line).and_then(|()| file.sync_data()).inspect_err(|_| {
+            file.write_all(&lines).and_then(|()| file.sync_data()).inspect_err(|_| {
                 // Half a line would spoil the next one. Where even this fails, the next run drops the torn end.
                 let _ = file.set_len(before);
             })
@@ -127,9 +130,10 @@ impl Checkpointer for ThreadLog {
         .map_err(|source| failed("cannot save the thread", &self.path(thread), source))
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+    async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
+        let at = at.cloned();
         let path = self.path(thread);
-        blocking(move || read(&path))
+        blocking(move || Ok(lineage(read(&path)?, at)))
             .await
             .map_err(|source| failed("cannot read the thread", &self.path(thread), source))
     }
@@ -189,6 +193,21 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<Step>> {
         }
     }
     Ok(steps)
+}
+
+/// The steps that lead to `at`, or to the last one.
+fn lineage(all: Vec<Step>, at: Option<CheckpointId>) -> Vec<Step> {
+    let mut wanted = at;
+    let mut line = Vec::new();
+    for step in all.into_iter().rev() {
+        // One that names nobody follows whatever was written before it.
+        if wanted.as_ref().is_none_or(|wanted| *wanted == step.id) {
+            wanted.clone_from(&step.parent);
+            line.push(step);
+        }
+    }
+    line.reverse();
+    line
 }
 
 pub(crate) async fn blocking<T: Send + 'static>(

@@ -7,10 +7,12 @@ use super::*;
 fn step(text: &str) -> Step {
     Step {
         id: CheckpointId::generate(),
+        parent: None,
         run_id: RunId::generate(),
         source: StepSource::Input,
         created_at: SystemClock.now(),
         writes: vec![LoggedWrite { key: "messages".into(), value: json!(text), private: false }],
+        next: None,
     }
 }
 
@@ -23,13 +25,13 @@ fn log() -> (tempfile::TempDir, ThreadLog, ThreadId) {
 #[tokio::test]
 async fn steps_come_back_in_order() {
     let (_home, log, thread) = log();
-    assert!(log.load(&thread).await.unwrap().is_empty());
+    assert!(log.load(&thread, None).await.unwrap().is_empty());
     let _lock = log.lock(&thread).unwrap();
     let steps = [step("a"), step("b")];
     for step in &steps {
-        log.append(&thread, step.clone()).await.unwrap();
+        log.append(&thread, vec![step.clone()]).await.unwrap();
     }
-    assert_eq!(log.load(&thread).await.unwrap(), steps);
+    assert_eq!(log.load(&thread, None).await.unwrap(), steps);
 }
 
 #[tokio::test]
@@ -38,14 +40,14 @@ async fn a_line_torn_by_a_crash_is_dropped_and_the_thread_goes_on() {
         let (_home, log, thread) = log();
         let lock = log.lock(&thread).unwrap();
         let first = step("a");
-        log.append(&thread, first.clone()).await.unwrap();
+        log.append(&thread, vec![first.clone()]).await.unwrap();
         drop(lock);
         let mut file = OpenOptions::new().append(true).open(log.path(&thread)).unwrap();
         file.write_all(torn.as_bytes()).unwrap();
         let _lock = log.lock(&thread).unwrap();
         let second = step("b");
-        log.append(&thread, second.clone()).await.unwrap();
-        assert_eq!(log.load(&thread).await.unwrap(), [first, second]);
+        log.append(&thread, vec![second.clone()]).await.unwrap();
+        assert_eq!(log.load(&thread, None).await.unwrap(), [first, second]);
     }
 }
 
@@ -54,11 +56,11 @@ async fn a_damaged_line_in_the_middle_costs_only_itself() {
     let (_home, log, thread) = log();
     let _lock = log.lock(&thread).unwrap();
     let steps = [step("a"), step("b")];
-    log.append(&thread, steps[0].clone()).await.unwrap();
+    log.append(&thread, vec![steps[0].clone()]).await.unwrap();
     let mut file = OpenOptions::new().append(true).open(log.path(&thread)).unwrap();
     file.write_all(b"\x00\xff garbage\n").unwrap();
-    log.append(&thread, steps[1].clone()).await.unwrap();
-    assert_eq!(log.load(&thread).await.unwrap(), steps);
+    log.append(&thread, vec![steps[1].clone()]).await.unwrap();
+    assert_eq!(log.load(&thread, None).await.unwrap(), steps);
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use hart_app::{
     RunError, async_trait,
 };
 use hart_testkit::{ModelServer, Turn};
-use hart_types::{Body, Message};
+use hart_types::{Body, CheckpointId, Message};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -315,12 +315,12 @@ struct MemoryLog(Mutex<HashMap<ThreadId, Vec<Step>>>);
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().push(step);
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
         Ok(())
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+    async fn load(&self, thread: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
         Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
     }
 }

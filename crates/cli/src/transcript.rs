@@ -133,7 +133,11 @@ impl Story {
             AgentEvent::ToolProgress { call_id, text } => self.progress(terminal, call_id, text),
             AgentEvent::ToolFinished(result) => self.finished(terminal, result)?,
             AgentEvent::Custom(event) => self.custom(terminal, event)?,
-            AgentEvent::Message(_) | AgentEvent::Values(_) | AgentEvent::Paused(_) => {}
+            AgentEvent::Message(_)
+            | AgentEvent::Values(_)
+            | AgentEvent::Paused(_)
+            | AgentEvent::ModelStarted
+            | AgentEvent::Child { .. } => {}
         }
         Ok(())
     }

@@ -7,14 +7,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_types::ThreadId;
+use hart_types::{CheckpointId, ThreadId};
 use serde_json::{Map, Value};
 
 use crate::interrupt::Paused;
 use crate::run::Execution;
+use crate::tool_call::Pending;
 use crate::{
-    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, RunContext, RunError, RunInput,
-    RunReport, Schema, Snapshot, State, StateError, StateKey, Tool, ToolSpec, Update,
+    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, Node, Reached, RunContext,
+    RunError, RunInput, RunReport, Schema, Snapshot, State, StateError, StateKey, Step, StepSource, Tool,
+    ToolSpec, Update, route,
 };
 
 pub struct Agent {
@@ -52,10 +54,10 @@ impl Agent {
     /// Runs to the end, a jump to the end, a question, an error or a cancellation. The report always holds the state
     /// reached. The input is an [`Update`] to the thread, or a [`crate::Resume`] that answers what it asked.
     pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
-        match self.load(&cx.thread_id).await {
-            Ok(state) => {
+        match self.open(&cx.thread_id, cx.from.as_ref()).await {
+            Ok((state, head)) => {
                 cx.set_aliases(&self.aliases);
-                Execution::new(self, cx, state).run(input.into()).await
+                Execution::new(self, cx, state, head).run(input.into()).await
             }
             Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
@@ -68,13 +70,61 @@ impl Agent {
 
     /// The thread's state as its log tells it.
     pub async fn load(&self, thread: &ThreadId) -> Result<State, RunError> {
+        Ok(self.open(thread, None).await?.0)
+    }
+
+    /// The state at a step, or at the newest, and which step that is.
+    async fn open(
+        &self,
+        thread: &ThreadId,
+        at: Option<&CheckpointId>,
+    ) -> Result<(State, Option<CheckpointId>), RunError> {
+        let Some(checkpointer) = &self.checkpointer else { return Ok((State::default(), None)) };
+        let steps = checkpointer.load(thread, at).await.map_err(RunError::Checkpoint)?;
+        let head = steps.last().map(|step| step.id.clone());
+        Ok((self.fold(steps), head))
+    }
+
+    /// The state that steps lead to.
+    pub fn fold(&self, steps: impl IntoIterator<Item = Step>) -> State {
         let mut state = State::default();
-        if let Some(checkpointer) = &self.checkpointer {
-            for step in checkpointer.load(thread).await.map_err(RunError::Checkpoint)? {
-                self.schema.replay(&mut state, step.writes);
-            }
+        for step in steps {
+            self.schema.replay(&mut state, step.writes);
         }
-        Ok(state)
+        state
+    }
+
+    /// Writes a client's values to a thread as if `as_node` had, after its newest step or after `cx.from`.
+    pub async fn update(
+        &self,
+        values: Map<String, Value>,
+        as_node: Option<&str>,
+        cx: &RunContext,
+    ) -> Result<Reached, RunError> {
+        let (mut state, parent) = self.open(&cx.thread_id, cx.from.as_ref()).await?;
+        let update = self.input(values).map_err(RunError::Input)?;
+        let writes = update.to_writes();
+        state.apply(update).map_err(RunError::Input)?;
+        let pending = Pending::exist(state.messages());
+        let next = match as_node {
+            Some("__start__" | "__input__" | "tools") => Some("model"),
+            Some("__end__") => None,
+            _ => route(Node::AfterModel, None, pending).name(),
+        };
+        let step = Step {
+            id: CheckpointId::generate(),
+            parent: parent.clone(),
+            run_id: cx.run_id.clone(),
+            source: StepSource::Update,
+            created_at: cx.clock.now(),
+            writes,
+            next: next.map(str::to_owned),
+        };
+        let (checkpoint, source) = (step.id.clone(), step.source);
+        if let Some(checkpointer) = &self.checkpointer {
+            checkpointer.append(&cx.thread_id, vec![step]).await.map_err(RunError::Checkpoint)?;
+        }
+        Ok(Reached { checkpoint, parent, source, next: next.map(Arc::from), values: self.snapshot(state) })
     }
 
     pub fn name(&self) -> &str {

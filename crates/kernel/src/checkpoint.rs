@@ -9,34 +9,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::LoggedWrite;
 
-/// Stores steps in order. `append` returns once the step would survive a crash.
+/// Stores steps in order. `append` returns once they would survive a crash, all of them or none.
 #[async_trait]
 pub trait Checkpointer: Send + Sync {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError>;
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError>;
 
-    /// All steps of a thread, oldest first; empty for a thread nobody wrote to.
-    async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError>;
+    /// The steps that lead to `at`, or to the newest one, oldest first; empty for a thread nobody wrote to.
+    async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError>;
 }
 
 /// One durable step: a model call or a batch of tool results, with the hook writes before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub id: CheckpointId,
+    /// The step it follows; several may follow one.
+    #[serde(default)]
+    pub parent: Option<CheckpointId>,
     pub run_id: RunId,
     pub source: StepSource,
     pub created_at: jiff::Timestamp,
     /// Updates by state key, in the order they were applied.
     pub writes: Vec<LoggedWrite>,
+    /// What comes next: `model`, `tools` or a middleware's hook; nothing at the end.
+    #[serde(default)]
+    pub next: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepSource {
+    /// Nothing was written: the state as the run found it.
+    Start,
     Input,
     Model,
     Tools,
     Pause,
     End,
+    /// Not a run: a client wrote to the state.
+    Update,
 }
 
 #[derive(Debug, thiserror::Error)]

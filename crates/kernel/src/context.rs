@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hart_types::{RunId, ThreadId, UserId};
+use hart_types::{CheckpointId, RunId, ThreadId, UserId};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Aliases;
 use crate::interrupt::Answers;
-use crate::{AgentEvent, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
+use crate::{AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
 
 pub struct RunContext {
     pub thread_id: ThreadId,
@@ -27,6 +27,9 @@ pub struct RunContext {
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
     pub scratch: Scratch,
+    /// The step to start from; `None` is the thread's newest.
+    pub from: Option<CheckpointId>,
+    pub breakpoints: Breakpoints,
     /// What the run may use. Its time is kept by the loop; the rest by whoever uses it. A resumed run is given a new
     /// one, with the limits of the one that paused.
     pub budget: Budget,
@@ -61,6 +64,8 @@ impl RunContext {
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
             scratch: Scratch::default(),
+            from: None,
+            breakpoints: Breakpoints::default(),
             budget: Budget::default(),
             answers: OnceLock::new(),
             aliases: OnceLock::new(),

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use hart_types::{Message, ToolCall, ToolCallId};
+use hart_types::{CheckpointId, Message, ToolCall, ToolCallId};
 use serde_json::{Map, Value};
 
-use crate::{Interrupt, LoggedWrite, Schema, State};
+use crate::{Interrupt, LoggedWrite, MessageList, Schema, State, StepSource};
 
 /// Receives events in order. Slow sinks slow the run: buffer.
 #[async_trait]
@@ -27,8 +27,10 @@ pub enum AgentEvent {
         node: Arc<str>,
         update: Arc<Map<String, Value>>,
     },
+    /// The model is about to be asked.
+    ModelStarted,
     /// The state after a durable step.
-    Values(Snapshot),
+    Values(Reached),
     ToolStarted(Arc<ToolCall>),
     /// Output of a tool that is still running.
     ToolProgress {
@@ -40,6 +42,12 @@ pub enum AgentEvent {
     Paused(Arc<[Interrupt]>),
     /// Anything a middleware or tool wants a client to see.
     Custom(Value),
+    /// What an agent says that works inside a tool call of this one.
+    Child {
+        call_id: ToolCallId,
+        agent: Arc<str>,
+        event: Box<Self>,
+    },
 }
 
 impl AgentEvent {
@@ -58,6 +66,16 @@ impl AgentEvent {
     }
 }
 
+/// A durable step, and the state it led to.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    pub checkpoint: CheckpointId,
+    pub parent: Option<CheckpointId>,
+    pub source: StepSource,
+    pub next: Option<Arc<str>>,
+    pub values: Snapshot,
+}
+
 /// A state with the schema that knows what of it clients may see. Cheap to make, rendered only when asked.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -68,6 +86,16 @@ pub struct Snapshot {
 impl Snapshot {
     pub fn to_json(&self) -> Map<String, Value> {
         self.schema.values(&self.state)
+    }
+
+    /// The conversation, for whoever has it encoded already.
+    pub fn messages(&self) -> &MessageList {
+        self.state.messages()
+    }
+
+    /// All that clients see beside the conversation.
+    pub fn rest_to_json(&self) -> Map<String, Value> {
+        self.schema.values_without_messages(&self.state)
     }
 
     pub fn state(&self) -> &State {

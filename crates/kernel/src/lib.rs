@@ -4,6 +4,7 @@
 //! knows six hooks and the key `messages`; every other behaviour is a middleware.
 
 mod agent;
+mod breakpoint;
 mod budget;
 mod checkpoint;
 mod clock;
@@ -27,12 +28,13 @@ mod tool_call;
 
 pub use agent::{Agent, AgentBuilder};
 pub use async_trait::async_trait;
+pub use breakpoint::{Breakpoints, Nodes};
 pub use budget::{Amount, Budget, Exhausted, Limits, Reservation, Resource, Used};
 pub use checkpoint::{CheckpointError, Checkpointer, Step, StepSource};
 pub use clock::{Clock, SystemClock, TimeZone, Timestamp};
 pub use context::{RunContext, Scratch};
 pub use error::{BuildError, RunError};
-pub use event::{AgentEvent, EventSink, NoEvents, Snapshot};
+pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};
 /// The words that messages, calls and ids are written in; whoever writes a middleware needs them.
 pub use hart_types as types;
 pub use interrupt::{Interrupt, Resume, ResumeError};

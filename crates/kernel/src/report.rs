@@ -18,22 +18,26 @@ pub enum Ended {
     Paused,
 }
 
-/// What a run starts with: words, an answer, or both.
-#[derive(Debug, Default)]
-pub struct RunInput {
-    pub update: Update,
-    pub resume: Option<Resume>,
+/// What a run starts with.
+#[derive(Debug)]
+pub enum RunInput {
+    /// Writes to the thread, most often a person's words.
+    Words(Update),
+    /// An answer to what the thread asked, and perhaps writes.
+    Answer { resume: Resume, update: Update },
+    /// Nothing new: goes on where the thread stands.
+    Continue,
 }
 
 impl From<Update> for RunInput {
     fn from(update: Update) -> Self {
-        Self { update, resume: None }
+        Self::Words(update)
     }
 }
 
 impl From<Resume> for RunInput {
     fn from(resume: Resume) -> Self {
-        Self { update: Update::none(), resume: Some(resume) }
+        Self::Answer { resume, update: Update::none() }
     }
 }
 

@@ -17,6 +17,18 @@ pub enum Node {
     End,
 }
 
+impl Node {
+    /// What LangGraph's clients call the work ahead; nothing when there is none.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::BeforeAgent | Self::BeforeModel | Self::Model => Some("model"),
+            Self::AfterModel => Some("after_model"),
+            Self::Tools => Some("tools"),
+            Self::AfterAgent | Self::End => None,
+        }
+    }
+}
+
 /// A jump asked for by a hook or a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goto {

@@ -3,6 +3,8 @@
 //! Invariant: whatever happens (an error, a panic in a hook, a cancellation), every middleware whose `before_agent`
 //! returned gets its `after_agent`, and every write that was applied reaches the log.
 
+mod pausing;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -12,13 +14,13 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::guarded::guarded;
-use crate::interrupt::{Pause, Paused};
+use crate::interrupt::Pause;
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
 use crate::{
-    Agent, AgentEvent, Command, Ended, Goto, HookError, Interrupt, LoggedWrite, MessageWrites, Middleware,
-    ModelNext, ModelRequest, ModelResponse, Next, Node, ResumeError, RunContext, RunError, RunInput,
-    RunReport, State, Step, StepSource, Update, route,
+    Agent, AgentEvent, Command, Ended, Goto, HookError, LoggedWrite, MessageWrites, Middleware, ModelNext,
+    ModelRequest, ModelResponse, Next, Node, Reached, RunContext, RunError, RunInput, RunReport, State, Step,
+    StepSource, Update, route,
 };
 
 /// An answer with hundreds of calls must not start hundreds of processes at once.
@@ -28,12 +30,16 @@ pub(crate) struct Execution<'a> {
     agent: &'a Agent,
     cx: &'a RunContext,
     state: State,
+    /// The newest step of the log.
+    head: Option<CheckpointId>,
     /// How many middlewares, from the outermost, have entered.
     entered: usize,
     /// Model calls and tool batches so far.
     steps: u32,
     /// Applied, but not in the log yet.
     unlogged: Vec<LoggedWrite>,
+    /// A step that waits for the next one to be logged with it.
+    begun: Option<Step>,
 }
 
 /// Why the loop was left before its end.
@@ -70,8 +76,13 @@ impl Hook {
 }
 
 impl<'a> Execution<'a> {
-    pub(crate) fn new(agent: &'a Agent, cx: &'a RunContext, state: State) -> Self {
-        Self { agent, cx, state, entered: 0, steps: 0, unlogged: Vec::new() }
+    pub(crate) fn new(
+        agent: &'a Agent,
+        cx: &'a RunContext,
+        state: State,
+        head: Option<CheckpointId>,
+    ) -> Self {
+        Self { agent, cx, state, head, entered: 0, steps: 0, unlogged: Vec::new(), begun: None }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
@@ -92,7 +103,7 @@ impl<'a> Execution<'a> {
         };
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
-        let logged = self.commit(StepSource::End).await;
+        let logged = self.commit(StepSource::End, self.waits_at()).await;
         let outcome = ran.and_then(|ended| unwound.and(logged).map(|()| ended));
         RunReport { outcome, values: self.agent.snapshot(self.state) }
     }
@@ -105,6 +116,9 @@ impl<'a> Execution<'a> {
                 return Err(RunError::Cancelled.into());
             }
             let from = resumed.take_if(|pause| pause.node == node);
+            if from.is_none() && self.cx.breakpoints.before.contain(node) {
+                return Err(Stop::Paused(self.pause_at(node, None, Vec::new())));
+            }
             let asker = from.as_ref().and_then(|pause| pause.middleware.as_deref());
             let goto = match node {
                 Node::BeforeAgent => self.before_agent().await?,
@@ -118,11 +132,6 @@ impl<'a> Execution<'a> {
             if from.is_some() {
                 self.forget_pause()?;
             }
-            match node {
-                Node::AfterModel => self.commit(StepSource::Model).await?,
-                Node::Tools => self.commit(StepSource::Tools).await?,
-                _ => {}
-            }
             let goto = match goto {
                 // As in LangGraph: results that a hook wrote are news to the model.
                 None if node == Node::AfterModel && Pending::all_answered(self.state.messages()) => {
@@ -130,65 +139,26 @@ impl<'a> Execution<'a> {
                 }
                 goto => goto,
             };
+            let next = match (&resumed, goto) {
+                // All have entered; on from where the question was asked.
+                (Some(pause), None) => pause.node,
+                _ => route(node, goto, Pending::exist(self.state.messages())),
+            };
+            match node {
+                Node::AfterModel => self.commit(StepSource::Model, next.name()).await?,
+                Node::Tools => self.commit(StepSource::Tools, next.name()).await?,
+                _ => {}
+            }
+            if self.cx.breakpoints.after.contain(node) && next.name().is_some() {
+                return Err(Stop::Paused(self.pause_at(next, None, Vec::new())));
+            }
             if goto == Some(Goto::Model) {
                 // A hook that always jumps back must meet the limit too, and let others run.
                 self.take_step()?;
                 tokio::task::yield_now().await;
             }
-            node = match (&resumed, goto) {
-                // All have entered; on from where the question was asked.
-                (Some(pause), None) => pause.node,
-                _ => route(node, goto, Pending::exist(self.state.messages())),
-            };
+            node = next;
         }
-    }
-
-    /// Takes the input in, and says where a resumed run goes on.
-    async fn accept(&mut self, input: RunInput) -> Result<Option<Pause>, RunError> {
-        let RunInput { update, resume } = input;
-        let pause = self.state.get::<Paused>().cloned().flatten();
-        let resumed = match (resume, pause) {
-            (Some(resume), pause) => {
-                let pause = pause.ok_or(ResumeError::NothingAsked)?;
-                self.cx.set_answers(pause.answered(resume)?);
-                Some(pause)
-            }
-            (None, Some(_)) => {
-                // Whoever speaks of something else does not answer.
-                self.forget_pause()?;
-                None
-            }
-            (None, None) => None,
-        };
-        self.apply("input", update).await.map_err(|error| match error {
-            HookError::State(error) => RunError::Input(error),
-            other => RunError::hook("the input", other),
-        })?;
-        // The user's words are safe before anything acts on them.
-        self.commit(StepSource::Input).await?;
-        Ok(resumed)
-    }
-
-    /// Only when the answer has done its work: until then the question stays open for another try.
-    fn forget_pause(&mut self) -> Result<(), RunError> {
-        self.write_pause(None)
-    }
-
-    async fn pause(&mut self, pause: Pause) -> Result<Ended, RunError> {
-        let interrupts: Arc<[Interrupt]> = pause.interrupts.clone().into();
-        self.write_pause(Some(pause))?;
-        self.cx.set_paused();
-        self.cx.emit(AgentEvent::Paused(interrupts)).await;
-        self.commit(StepSource::Pause).await?;
-        Ok(Ended::Paused)
-    }
-
-    fn write_pause(&mut self, pause: Option<Pause>) -> Result<(), RunError> {
-        let update = Update::none().set::<Paused>(pause);
-        let writes = update.to_writes();
-        self.state.apply(update).map_err(RunError::Input)?;
-        self.unlogged.extend(writes);
-        Ok(())
     }
 
     async fn before_agent(&mut self) -> Result<Option<Goto>, Stop> {
@@ -261,10 +231,6 @@ impl<'a> Execution<'a> {
         })
     }
 
-    fn pause_at(&self, node: Node, middleware: Option<&str>, interrupts: Vec<Interrupt>) -> Pause {
-        Pause { node, middleware: middleware.map(str::to_owned), interrupts, answers: self.cx.answers() }
-    }
-
     async fn obey(&mut self, node: &str, command: Command) -> Result<Option<Goto>, RunError> {
         self.apply(node, command.update)
             .await
@@ -274,6 +240,7 @@ impl<'a> Execution<'a> {
 
     async fn model(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
+        self.cx.emit(AgentEvent::ModelStarted).await;
         let core = ModelCall { agent: self.agent };
         let request = ModelRequest {
             model: Arc::clone(&self.agent.model),
@@ -353,7 +320,7 @@ impl<'a> Execution<'a> {
             None if questions.is_empty() => Ok(goto),
             // The calls that ask have no result yet, so coming back to the tools runs just them.
             None => {
-                self.commit(StepSource::Tools).await?;
+                self.commit(StepSource::Tools, Node::Tools.name()).await?;
                 Err(Stop::Paused(self.pause_at(Node::Tools, None, questions)))
             }
         }
@@ -384,23 +351,53 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    async fn commit(&mut self, source: StepSource) -> Result<(), RunError> {
+    /// What was applied since the last step becomes one.
+    async fn commit(&mut self, source: StepSource, next: Option<&str>) -> Result<(), RunError> {
         if self.unlogged.is_empty() {
             return Ok(());
         }
+        let (id, parent) = (CheckpointId::generate(), self.head.clone());
         if let Some(checkpointer) = &self.agent.checkpointer {
-            let step = Step {
-                id: CheckpointId::generate(),
-                run_id: self.cx.run_id.clone(),
-                source,
-                created_at: self.cx.clock.now(),
-                writes: self.unlogged.clone(),
-            };
-            checkpointer.append(&self.cx.thread_id, step).await.map_err(RunError::Checkpoint)?;
+            let step = self.step(&id, source, self.unlogged.clone(), next);
+            let steps = self.begun.iter().cloned().chain([step]).collect();
+            checkpointer.append(&self.cx.thread_id, steps).await.map_err(RunError::Checkpoint)?;
+            self.begun = None;
         }
         self.unlogged.clear();
-        self.cx.emit(AgentEvent::Values(self.agent.snapshot(self.state.clone()))).await;
+        self.head = Some(id.clone());
+        let values = self.agent.snapshot(self.state.clone());
+        let next = next.map(Arc::from);
+        self.cx.emit(AgentEvent::Values(Reached { checkpoint: id, parent, source, next, values })).await;
         Ok(())
+    }
+}
+
+impl Execution<'_> {
+    fn step(
+        &self,
+        id: &CheckpointId,
+        source: StepSource,
+        writes: Vec<LoggedWrite>,
+        next: Option<&str>,
+    ) -> Step {
+        Step {
+            id: id.clone(),
+            parent: self.head.clone(),
+            run_id: self.cx.run_id.clone(),
+            source,
+            created_at: self.cx.clock.now(),
+            writes,
+            next: next.map(str::to_owned),
+        }
+    }
+
+    /// The state before the input, to come back to: a client that asks anew starts from there.
+    fn begin(&mut self) {
+        if self.agent.checkpointer.is_some() {
+            let id = CheckpointId::generate();
+            self.begun = Some(self.step(&id, StepSource::Start, Vec::new(), Some("__start__")));
+            self.head = Some(id);
+        }
     }
 }
 

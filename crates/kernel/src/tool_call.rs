@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatus};
+use hart_types::{Body, InvalidToolCall, Message, MessageId, ToolCall, ToolCallId, ToolStatus};
 
 use crate::guarded::{guarded, panic_text};
 use crate::{
@@ -133,6 +133,10 @@ impl ToolCallRunner<'_> {
         {
             // The answer goes to the name that was called: providers compare them.
             message.name = Some(call.name.clone());
+        }
+        if let Ok(ToolOutcome { message, .. }) = &mut outcome {
+            // Whoever hears of the result now must find it in the thread later.
+            message.id.get_or_insert_with(MessageId::generate);
         }
         let message = match &outcome {
             Ok(outcome) => outcome.message.clone(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hart_kernel::*;
-use hart_types::{Message, ThreadId};
+use hart_types::{CheckpointId, Message, ThreadId};
 use serde_json::json;
 
 use crate::support::*;
@@ -20,7 +20,8 @@ async fn one_step_per_model_call_and_per_batch() {
     agent.run(ask("q"), &cx()).await.outcome.unwrap();
     let log = log.0.lock().unwrap();
     let sources: Vec<_> = log[&ThreadId::from("t1")].iter().map(|step| step.source).collect();
-    assert_eq!(sources, [StepSource::Input, StepSource::Model, StepSource::Tools, StepSource::Model]);
+    use StepSource::*;
+    assert_eq!(sources, [Start, Input, Model, Tools, Model]);
 }
 
 #[tokio::test]
@@ -41,7 +42,7 @@ async fn a_step_does_not_grow_with_the_thread() {
     let log = log.0.lock().unwrap();
     let size = |step: &Step| serde_json::to_string(step).unwrap().len();
     let steps = &log[&ThreadId::from("t1")];
-    assert!(size(steps.last().unwrap()) <= size(&steps[1]) + 16);
+    assert!(size(steps.last().unwrap()) <= size(&steps[2]) + 16);
 }
 
 #[tokio::test]
@@ -49,10 +50,10 @@ async fn a_log_that_cannot_be_written_fails_the_run() {
     struct Full;
     #[async_trait]
     impl Checkpointer for Full {
-        async fn append(&self, _: &ThreadId, _: Step) -> Result<(), CheckpointError> {
+        async fn append(&self, _: &ThreadId, _: Vec<Step>) -> Result<(), CheckpointError> {
             Err(CheckpointError { message: "disk full".into(), source: None })
         }
-        async fn load(&self, _: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
+        async fn load(&self, _: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
             Ok(Vec::new())
         }
     }
@@ -65,19 +66,23 @@ async fn a_log_that_cannot_be_written_fails_the_run() {
 
 #[tokio::test]
 async fn what_could_not_be_saved_is_tried_again_at_the_end() {
-    /// Fails once, on the third step.
+    /// Fails once, on the third call.
     #[derive(Default)]
     struct Hiccup(MemoryLog, std::sync::atomic::AtomicU32);
     #[async_trait]
     impl Checkpointer for Hiccup {
-        async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
+        async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
             if self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2 {
                 return Err(CheckpointError { message: "disk full".into(), source: None });
             }
-            self.0.append(thread, step).await
+            self.0.append(thread, steps).await
         }
-        async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
-            self.0.load(thread).await
+        async fn load(
+            &self,
+            thread: &ThreadId,
+            at: Option<&CheckpointId>,
+        ) -> Result<Vec<Step>, CheckpointError> {
+            self.0.load(thread, at).await
         }
     }
     let log = Arc::new(Hiccup::default());

@@ -272,7 +272,7 @@ async fn private_keys_are_in_no_event() {
     assert_eq!(report.state().get::<Secret>().map(String::as_str), Some("canary"));
     for event in ears.0.lock().unwrap().iter() {
         let shown = match event {
-            AgentEvent::Values(values) => format!("{:?}", values.to_json()),
+            AgentEvent::Values(values) => format!("{:?}", values.values.to_json()),
             AgentEvent::Updates { update, .. } => format!("{update:?}"),
             other => format!("{other:?}"),
         };

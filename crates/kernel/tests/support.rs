@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::stream;
 use hart_kernel::*;
-use hart_types::{Ai, Body, Message, ThreadId, ToolCall};
+use hart_types::{Ai, Body, CheckpointId, Message, ThreadId, ToolCall};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -119,12 +119,20 @@ pub(crate) struct MemoryLog(pub(crate) Mutex<HashMap<ThreadId, Vec<Step>>>);
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, step: Step) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().push(step);
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
         Ok(())
     }
 
-    async fn load(&self, thread: &ThreadId) -> Result<Vec<Step>, CheckpointError> {
-        Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
+    async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
+        let all = self.0.lock().unwrap().get(thread).cloned().unwrap_or_default();
+        let mut chain = Vec::new();
+        let mut wanted = at.cloned().or_else(|| all.last().map(|step| step.id.clone()));
+        while let Some(step) = all.iter().find(|step| Some(&step.id) == wanted.as_ref()) {
+            wanted.clone_from(&step.parent);
+            chain.push(step.clone());
+        }
+        chain.reverse();
+        Ok(chain)
     }
 }

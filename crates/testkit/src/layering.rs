@@ -9,15 +9,21 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// What each crate may name in `[dependencies]` or `[build-dependencies]` among its siblings. Tests are free.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("types", &[]),
     ("guard", &["types"]),
     ("kernel", &["types"]),
     ("sandbox", &["types"]),
     ("models", &["types", "kernel"]),
+    ("runtime", &["types", "kernel"]),
     ("tools", &["types", "kernel", "sandbox"]),
+    ("store", &["types", "kernel", "runtime"]),
+    ("gateway", &["types", "kernel", "runtime"]),
     ("agent", &["types", "guard", "kernel", "sandbox", "tools"]),
-    ("app", &["types", "guard", "kernel", "models", "sandbox", "tools", "agent"]),
+    (
+        "app",
+        &["types", "guard", "kernel", "models", "sandbox", "runtime", "tools", "store", "agent", "gateway"],
+    ),
     ("cli", &["app", "types"]),
     ("testkit", &[]),
 ];

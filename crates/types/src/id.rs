@@ -67,4 +67,8 @@ id! {
     SandboxId,
     /// The owner of threads.
     UserId,
+    /// A configured agent that runs can name.
+    AssistantId,
+    /// A schedule that starts runs.
+    CronId,
 }

@@ -5,13 +5,17 @@
 mod content;
 mod id;
 mod message;
+mod run;
 mod stop_reason;
 mod tool_call;
 mod usage;
 
 pub use content::{Block, BlockView, Content, FileSource, ImageSource};
-pub use id::{CheckpointId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
+pub use id::{AssistantId, CheckpointId, CronId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
+pub use run::{
+    CancelAction, Durability, EventId, MultitaskStrategy, OnDisconnect, RunStatus, StreamMode, ThreadStatus,
+};
 pub use stop_reason::StopReason;
 pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};
 pub use usage::{InputTokenDetails, OutputTokenDetails, UsageMetadata};

@@ -107,6 +107,13 @@ impl Message {
         Self { id: Some(id.into()), ..Self::new(Body::Remove, "") }
     }
 
+    /// As one that was made here: shown with all of LangChain's fields, also those its sender left out.
+    #[must_use]
+    pub fn completed(mut self) -> Self {
+        self.elided = Elided::default();
+        self
+    }
+
     #[must_use]
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
         self.id = Some(id.into());

@@ -73,7 +73,7 @@ impl From<&Event> for Frame {
             Event::ToolProgress { call, text } => {
                 Self::of(&AgentEvent::ToolProgress { call_id: call.clone(), text: text.clone() })
             }
-            Event::Values(values) => Self::of(&AgentEvent::Values(values.clone())),
+            Event::Values(values) => Self::values(values),
             Event::Paused(interrupts) => Self::of(&AgentEvent::Paused(Arc::clone(interrupts))),
             Event::Custom(data) => Self { event: "custom", data: data.clone() },
             Event::End(End { ended, usage, .. }) => {
@@ -154,14 +154,16 @@ impl Teller {
         match event {
             AgentEvent::MessageChunk(chunk) => told.chunk(&chunk),
             AgentEvent::Message(message) => told.message(&message),
-            AgentEvent::Values(values) => vec![Event::Values(values)],
+            AgentEvent::Values(reached) => vec![Event::Values(reached.values)],
             AgentEvent::Paused(interrupts) => vec![Event::Paused(interrupts)],
             AgentEvent::Custom(data) => vec![Event::Custom(data)],
             AgentEvent::ToolProgress { call_id, text } => vec![Event::ToolProgress { call: call_id, text }],
             // What they say is in the messages.
-            AgentEvent::Updates { .. } | AgentEvent::ToolStarted(_) | AgentEvent::ToolFinished(_) => {
-                Vec::new()
-            }
+            AgentEvent::Updates { .. }
+            | AgentEvent::ModelStarted
+            | AgentEvent::ToolStarted(_)
+            | AgentEvent::ToolFinished(_)
+            | AgentEvent::Child { .. } => Vec::new(),
         }
     }
 }

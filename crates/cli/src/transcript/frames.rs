@@ -26,7 +26,7 @@ impl Frames {
 
     /// Prints what closes a run. Fails when a line could not be written.
     pub(crate) fn finish(&self, report: &RunReport) -> io::Result<()> {
-        self.print(&Frame::of(&AgentEvent::Values(report.values.clone())));
+        self.print(&Frame::values(&report.values));
         self.print(&Frame::end(&report.outcome));
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }

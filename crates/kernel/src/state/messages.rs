@@ -109,6 +109,8 @@ impl<'de> Deserialize<'de> for MessageWrites {
             single => vec![single],
         };
         let messages = items.into_iter().map(coerce).collect::<Result<Vec<_>, _>>();
+        // Whoever reads the thread expects every field, also of messages whose senders were brief.
+        let messages = messages.map(|all| all.into_iter().map(Message::completed).collect::<Vec<_>>());
         messages.map(Self::from).map_err(serde::de::Error::custom)
     }
 }

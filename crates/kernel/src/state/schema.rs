@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::key::KeySpec;
-use super::{LoggedWrite, Scope, Slot, State, StateError, StateKey, Update};
+use super::{LoggedWrite, Messages, Scope, Slot, State, StateError, StateKey, Update};
 
 /// Built once from an agent's middleware, then frozen.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +82,14 @@ impl Schema {
 
     /// The `values` object clients see.
     pub fn values(&self, state: &State) -> Map<String, Value> {
+        self.visible(state, |_| true)
+    }
+
+    pub(crate) fn values_without_messages(&self, state: &State) -> Map<String, Value> {
+        self.visible(state, |name| name != Messages::NAME)
+    }
+
+    fn visible(&self, state: &State, wanted: impl Fn(&str) -> bool) -> Map<String, Value> {
         let visible = |name: &str, slot: &Slot| match (self.keys.get(name), slot) {
             (Some(key), _) => key.scope != Scope::Private,
             (None, Slot::Raw { private, .. }) => !private,
@@ -90,7 +98,7 @@ impl Schema {
         state
             .slots
             .iter()
-            .filter(|(name, slot)| visible(name, slot))
+            .filter(|(name, slot)| wanted(name) && visible(name, slot))
             .map(|(name, slot)| (name.clone(), slot.to_json()))
             .collect()
     }

@@ -1,0 +1,159 @@
+//! Who may speak to the server: which hosts it answers to, which pages may call it, with which token.
+//!
+//! Invariant: a page of another site gets nothing, also when it has tricked the browser about the address (the Host
+//! header is checked); no answer ever names a wildcard.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::error::ApiError;
+
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Names beside loopback that the server goes by.
+    pub hosts: Vec<String>,
+    /// Origins beside loopback whose pages may call it.
+    pub origins: Vec<String>,
+    /// Asked of every request, if set.
+    pub token: Option<String>,
+}
+
+const EXPOSED: &str = "content-location, location, x-pagination-total, x-pagination-next";
+
+pub(crate) async fn watch(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let checked = access.check(request.method(), request.headers(), origin.as_ref());
+    let mut response = match checked {
+        Err(error) => error.into_response(),
+        Ok(()) if request.method() == Method::OPTIONS => preflight(request.headers()),
+        Ok(()) => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    if let Some(origin) = origin.filter(|origin| access.allows_origin(origin)) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+        headers.append(header::VARY, HeaderValue::from_static("origin"));
+    }
+    response
+}
+
+impl Access {
+    fn check(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        origin: Option<&HeaderValue>,
+    ) -> Result<(), ApiError> {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        if !self.allows_host(host) {
+            let detail = format!("this server does not go by `{host}`; add it to `server.hosts`");
+            return Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, detail));
+        }
+        if let Some(origin) = origin
+            && !self.allows_origin(origin)
+        {
+            let detail = "pages of this origin may not call this server; add it to `server.origins`";
+            return Err(ApiError::new(StatusCode::FORBIDDEN, detail));
+        }
+        match &self.token {
+            Some(token) if method != Method::OPTIONS && !presented(headers, token) => {
+                Err(ApiError::new(StatusCode::UNAUTHORIZED, "a token is needed: `Authorization: Bearer …`"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn allows_host(&self, host: &str) -> bool {
+        let name = without_port(host);
+        is_loopback(name) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    fn allows_origin(&self, origin: &HeaderValue) -> bool {
+        let Ok(origin) = origin.to_str() else { return false };
+        let name = origin.split_once("://").map(|(_, rest)| without_port(rest)).unwrap_or_default();
+        is_loopback(name) || self.origins.iter().any(|known| known == origin)
+    }
+}
+
+fn preflight(headers: &HeaderMap) -> Response {
+    let mut response = StatusCode::OK.into_response();
+    let answer = response.headers_mut();
+    if let Some(wanted) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+    let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
+    answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    answer.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+/// In the header of browsers, or in that of LangGraph's clients.
+fn presented(headers: &HeaderMap, token: &str) -> bool {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
+    let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
+    bearer.or(key).is_some_and(|given| same(given.as_bytes(), token.as_bytes()))
+}
+
+/// Takes as long for a wrong token as for a right one.
+fn same(given: &[u8], token: &[u8]) -> bool {
+    let differences = given.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && differences == 0
+}
+
+fn without_port(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => host.split(':').next().unwrap_or(host),
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_origins() {
+        let access = Access {
+            hosts: vec!["hart.example".into()],
+            origins: vec!["https://ui.example".into()],
+            token: None,
+        };
+        for (host, allowed) in [
+            ("127.0.0.1:2026", true),
+            ("localhost", true),
+            ("[::1]:80", true),
+            ("hart.example:1", true),
+            ("HART.example", true),
+            ("evil.example", false),
+            ("127.0.0.1.evil.example", false),
+            ("", false),
+        ] {
+            assert_eq!(access.allows_host(host), allowed, "{host}");
+        }
+        for (origin, allowed) in [
+            ("http://localhost:3000", true),
+            ("http://127.0.0.1", true),
+            ("https://ui.example", true),
+            ("https://ui.example:444", false),
+            ("https://evil.example", false),
+            ("null", false),
+        ] {
+            assert_eq!(access.allows_origin(&HeaderValue::from_static(origin)), allowed, "{origin}");
+        }
+        assert!(same(b"abc", b"abc") && !same(b"abc", b"abd") && !same(b"ab", b"abc"));
+    }
+}

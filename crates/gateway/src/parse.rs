@@ -1,0 +1,122 @@
+//! Reading what clients send, in all the spellings they have for it.
+//!
+//! Invariant: `null` is the same as absent, unknown fields are ignored, and what cannot be read is a 422 that says why.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use hart_types::{CheckpointId, ThreadId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::error::ApiError;
+
+/// A JSON body. An empty one is an empty object.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| {
+            let status = error.status();
+            let too_large = status == StatusCode::PAYLOAD_TOO_LARGE;
+            ApiError::new(
+                status,
+                if too_large { "Request body too large".to_owned() } else { error.body_text() },
+            )
+        })?;
+        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        let value: Value = serde_json::from_slice(text)
+            .map_err(|_| ApiError::unprocessable("Invalid JSON in request body"))?;
+        let value = without_nulls(value);
+        T::deserialize(value).map(Self).map_err(|error| ApiError::unprocessable(error.to_string()))
+    }
+}
+
+/// Fields that are `null` are not there.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
+        other => other,
+    }
+}
+
+/// The query string, list parameters in any spelling: repeated, comma-separated, a JSON array.
+#[derive(Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        matches!(self.get(key), Some("true" | "True" | "1" | "yes"))
+    }
+
+    pub(crate) fn number(&self, key: &str, default: u64) -> Result<u64, ApiError> {
+        self.get(key).map_or(Ok(default), |text| {
+            text.parse().map_err(|_| ApiError::unprocessable(format!("`{key}` is not a number: `{text}`")))
+        })
+    }
+
+    pub(crate) fn list(&self, key: &str) -> Vec<String> {
+        let values = self.0.iter().filter(|(name, _)| name == key);
+        values.flat_map(|(_, value)| split_list(value)).collect()
+    }
+}
+
+fn split_list(value: &str) -> Vec<String> {
+    if value.starts_with('[')
+        && let Ok(list) = serde_json::from_str::<Vec<String>>(value)
+    {
+        return list;
+    }
+    value.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Query {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, _: &S) -> Result<Self, ApiError> {
+        let uri = &parts.uri;
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
+            .map_err(|error| ApiError::unprocessable(error.body_text()))?;
+        Ok(Self(pairs.0))
+    }
+}
+
+/// One value or a list of them.
+pub(crate) fn one_or_many<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let items = match Value::deserialize(deserializer)? {
+        Value::Array(items) => items,
+        single => vec![single],
+    };
+    let items = items.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+    items.map(Some).map_err(serde::de::Error::custom)
+}
+
+/// A thread's id is a UUID, or at least something that is safe to make a folder of.
+pub(crate) fn thread_id(text: &str) -> Result<ThreadId, ApiError> {
+    let safe = (1..=64).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    let is_uuid = uuid::Uuid::parse_str(text).is_ok();
+    if safe && is_uuid {
+        Ok(ThreadId::from(text))
+    } else {
+        Err(ApiError::unprocessable("Invalid thread ID: must be a UUID"))
+    }
+}
+
+/// `checkpoint_id`, or the id inside `checkpoint`.
+pub(crate) fn checkpoint(id: Option<String>, object: Option<&Map<String, Value>>) -> Option<CheckpointId> {
+    let inside = object.and_then(|object| object.get("checkpoint_id")).and_then(Value::as_str);
+    id.as_deref().or(inside).filter(|id| !id.is_empty()).map(CheckpointId::from)
+}

@@ -1,0 +1,185 @@
+//! The body of every request that starts a run.
+//!
+//! Invariant: whatever can be wrong with it is a 4xx before a run exists.
+
+use hart_kernel::{Breakpoints, Nodes};
+use hart_runtime::{Input, StartRun};
+use hart_types::{Durability, MultitaskStrategy, OnDisconnect, StreamMode, ThreadId};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::assistants;
+use crate::Gateway;
+use crate::error::{ApiError, ApiResult};
+use crate::parse::{checkpoint, one_or_many};
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct RunRequest {
+    assistant_id: String,
+    input: Option<Value>,
+    command: Option<Map<String, Value>>,
+    #[serde(default)]
+    metadata: Map<String, Value>,
+    #[serde(default)]
+    config: Map<String, Value>,
+    #[serde(default)]
+    context: Map<String, Value>,
+    #[serde(default, deserialize_with = "one_or_many")]
+    stream_mode: Option<Vec<StreamMode>>,
+    #[serde(default)]
+    stream_subgraphs: bool,
+    multitask_strategy: Option<MultitaskStrategy>,
+    if_not_exists: Option<String>,
+    on_disconnect: Option<OnDisconnect>,
+    on_completion: Option<String>,
+    #[serde(default)]
+    after_seconds: f64,
+    checkpoint: Option<Map<String, Value>>,
+    checkpoint_id: Option<String>,
+    #[serde(default, deserialize_with = "nodes")]
+    interrupt_before: Nodes,
+    #[serde(default, deserialize_with = "nodes")]
+    interrupt_after: Nodes,
+    durability: Option<Durability>,
+    checkpoint_during: Option<bool>,
+    webhook: Option<String>,
+    /// All of it, for those who ask what a run was started with.
+    #[serde(flatten)]
+    _more: Map<String, Value>,
+}
+
+/// How the one who starts it wants to hear of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Listening {
+    pub(crate) modes: Vec<StreamMode>,
+    pub(crate) children: bool,
+    pub(crate) cancel_on_disconnect: bool,
+}
+
+impl RunRequest {
+    pub(crate) fn listening(&self) -> Listening {
+        Listening {
+            modes: self.stream_mode.clone().unwrap_or_else(|| vec![StreamMode::Values]),
+            children: self.stream_subgraphs,
+            cancel_on_disconnect: self.on_disconnect == Some(OnDisconnect::Cancel),
+        }
+    }
+
+    /// `idempotency_key` comes in a header.
+    pub(crate) fn start(
+        self,
+        gateway: &Gateway,
+        thread: Option<ThreadId>,
+        idempotency_key: Option<String>,
+    ) -> ApiResult<StartRun> {
+        let (agent, assistant) = assistants::find(gateway, &self.assistant_id)?;
+        let options = self.options()?;
+        let kwargs = self.kwargs();
+        let input = self.input(thread.is_some())?;
+        let mut start = StartRun::new(agent.name, assistant, input);
+        start.thread = thread;
+        start.metadata = self.metadata;
+        start.options = options;
+        start.recursion_limit = self
+            .config
+            .get("recursion_limit")
+            .and_then(Value::as_u64)
+            .and_then(|limit| u32::try_from(limit).ok());
+        start.multitask = self.multitask_strategy.unwrap_or(MultitaskStrategy::Enqueue);
+        start.create_thread = self.if_not_exists.as_deref() == Some("create");
+        start.after_seconds = self.after_seconds.max(0.0);
+        start.checkpoint = checkpoint(self.checkpoint_id, self.checkpoint.as_ref());
+        start.breakpoints = Breakpoints { before: self.interrupt_before, after: self.interrupt_after };
+        start.durability = match (self.durability, self.checkpoint_during) {
+            (Some(durability), _) => durability,
+            (None, Some(false)) => Durability::Exit,
+            (None, _) => Durability::Sync,
+        };
+        start.keep_thread = self.on_completion.as_deref() == Some("keep");
+        start.webhook = self.webhook;
+        start.idempotency_key = idempotency_key;
+        start.kwargs = kwargs;
+        Ok(start)
+    }
+
+    /// What configures the agent comes in one of two places.
+    fn options(&self) -> ApiResult<Map<String, Value>> {
+        let configurable = match self.config.get("configurable") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(map)) => map.clone(),
+            Some(_) => return Err(ApiError::unprocessable("`config.configurable` must be an object")),
+        };
+        if !configurable.is_empty() && !self.context.is_empty() {
+            return Err(ApiError::bad_request(
+                "Cannot specify both configurable and context. Prefer setting context alone.",
+            ));
+        }
+        Ok(configurable.into_iter().chain(self.context.clone()).collect())
+    }
+
+    fn input(&self, has_thread: bool) -> ApiResult<Input> {
+        if let Some(command) = &self.command {
+            return command_input(command, has_thread);
+        }
+        Ok(match self.input.clone() {
+            None | Some(Value::Null) => Input::Continue,
+            Some(Value::Object(values)) => Input::Values(values),
+            // A bare message, or a list of them.
+            Some(messages) => Input::Values(Map::from_iter([("messages".to_owned(), messages)])),
+        })
+    }
+
+    fn kwargs(&self) -> Map<String, Value> {
+        let modes: Vec<&str> = self.listening().modes.into_iter().map(StreamMode::as_str).collect();
+        let mut kwargs = Map::new();
+        let mut add = |key: &str, value: Value| kwargs.insert(key.to_owned(), value);
+        add("input", self.input.clone().unwrap_or_default());
+        add("command", self.command.clone().map(Value::Object).unwrap_or_default());
+        add("config", Value::Object(self.config.clone()));
+        add("context", Value::Object(self.context.clone()));
+        add("stream_mode", modes.into());
+        add("subgraphs", self.stream_subgraphs.into());
+        add("webhook", self.webhook.clone().into());
+        add("resumable", true.into());
+        kwargs
+    }
+}
+
+fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<Input> {
+    let update = match command.get("update") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(map)) => map.clone(),
+        Some(Value::Array(pairs)) => pairs.iter().filter_map(pair).collect(),
+        Some(_) => {
+            return Err(ApiError::unprocessable("`command.update` must be an object or a list of pairs"));
+        }
+    };
+    if command.get("goto").is_some_and(|goto| !goto.is_null()) {
+        return Err(ApiError::unprocessable(
+            "`command.goto` is not supported: hart's agents decide where to go",
+        ));
+    }
+    match command.get("resume") {
+        Some(_) if !has_thread => Err(ApiError::bad_request("You must provide a thread_id when resuming.")),
+        Some(answer) => Ok(Input::Resume { answer: answer.clone(), update }),
+        None if update.is_empty() => Ok(Input::Continue),
+        None => Ok(Input::Values(update)),
+    }
+}
+
+fn pair(pair: &Value) -> Option<(String, Value)> {
+    match pair.as_array()?.as_slice() {
+        [Value::String(key), value] => Some((key.clone(), value.clone())),
+        _ => None,
+    }
+}
+
+/// `"*"` or a list of names.
+fn nodes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nodes, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(all) if all == "*" => Nodes::All,
+        Value::String(name) => Nodes::Named(vec![name]),
+        Value::Null => Nodes::default(),
+        list => Nodes::Named(serde_json::from_value(list).map_err(serde::de::Error::custom)?),
+    })
+}

@@ -1,0 +1,270 @@
+//! Runs on a thread: started, waited for, followed, stopped.
+//!
+//! Invariant: the address of a run is in the headers before anything of its body.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body as HttpBody;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use futures_util::stream;
+use hart_runtime::port::RunQuery;
+use hart_runtime::{After, CancelError, Run};
+use hart_types::{CancelAction, RunId, StreamMode, ThreadId};
+use serde_json::{Value, json};
+
+use super::run_request::RunRequest;
+use super::threads::known;
+use crate::Gateway;
+use crate::error::{ApiError, ApiResult};
+use crate::parse::{Body, Query, thread_id};
+use crate::sse::{self, Watch};
+use crate::wire::{run, state};
+
+pub(crate) async fn create(
+    State(gateway): State<Gateway>,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    Body(request): Body<RunRequest>,
+) -> ApiResult<Response<HttpBody>> {
+    let start = request.start(&gateway, Some(thread_id(&thread)?), idempotency_key(&headers))?;
+    let started = gateway.runtime.start(start).await?;
+    let mut response = Json(run::json(&started)).into_response();
+    locate(response.headers_mut(), &started, None);
+    Ok(response)
+}
+
+pub(crate) async fn stream(
+    State(gateway): State<Gateway>,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    Body(request): Body<RunRequest>,
+) -> ApiResult<Response<HttpBody>> {
+    let listening = request.listening();
+    let start = request.start(&gateway, Some(thread_id(&thread)?), idempotency_key(&headers))?;
+    let started = gateway.runtime.start(start).await?;
+    let watch = Watch {
+        run: started.clone(),
+        modes: listening.modes,
+        children: listening.children,
+        after: After::Start,
+        cancel_on_disconnect: listening.cancel_on_disconnect,
+    };
+    let mut response = sse::response(&gateway, watch);
+    locate(response.headers_mut(), &started, Some("stream"));
+    Ok(response)
+}
+
+pub(crate) async fn wait(
+    State(gateway): State<Gateway>,
+    Path(thread): Path<String>,
+    headers: HeaderMap,
+    Body(request): Body<RunRequest>,
+) -> ApiResult<Response<HttpBody>> {
+    let start = request.start(&gateway, Some(thread_id(&thread)?), idempotency_key(&headers))?;
+    let started = gateway.runtime.start(start).await?;
+    let mut response = result_of(gateway, started.clone());
+    locate(response.headers_mut(), &started, Some("join"));
+    Ok(response)
+}
+
+pub(crate) async fn list(
+    State(gateway): State<Gateway>,
+    Path(thread): Path<String>,
+    query: Query,
+) -> ApiResult<Json<Value>> {
+    let thread = known(&gateway, &thread).await?;
+    let status =
+        query.get("status").map(|status| status.parse().map_err(ApiError::unprocessable)).transpose()?;
+    let query = RunQuery {
+        thread: Some(thread.id),
+        status: status.into_iter().collect(),
+        limit: query.number("limit", 10)?,
+        offset: query.number("offset", 0)?,
+    };
+    let runs = gateway.runtime.store().runs(&query).await?;
+    Ok(Json(runs.iter().map(run::json).collect()))
+}
+
+pub(crate) async fn get(
+    State(gateway): State<Gateway>,
+    Path(path): Path<(String, String)>,
+) -> ApiResult<Json<Value>> {
+    Ok(Json(run::json(&find(&gateway, path).await?)))
+}
+
+pub(crate) async fn delete(
+    State(gateway): State<Gateway>,
+    Path(path): Path<(String, String)>,
+) -> ApiResult<StatusCode> {
+    let found = find(&gateway, path).await?;
+    if found.status.is_active() {
+        stop(&gateway, &found.id, CancelAction::Rollback).await?;
+        gateway.runtime.wait(&found.id).await;
+    }
+    gateway.runtime.store().undo_run(&found.id, gateway.runtime.now()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn join(
+    State(gateway): State<Gateway>,
+    Path(path): Path<(String, String)>,
+) -> ApiResult<Response<HttpBody>> {
+    let found = find(&gateway, path).await?;
+    Ok(result_of(gateway, found))
+}
+
+pub(crate) async fn join_stream(
+    State(gateway): State<Gateway>,
+    Path(path): Path<(String, String)>,
+    query: Query,
+    headers: HeaderMap,
+) -> ApiResult<Response<HttpBody>> {
+    let found = find(&gateway, path).await?;
+    follow(&gateway, found, &query, &headers)
+}
+
+pub(crate) async fn cancel(
+    State(gateway): State<Gateway>,
+    Path(path): Path<(String, String)>,
+    query: Query,
+) -> ApiResult<Response<HttpBody>> {
+    let found = find(&gateway, path).await?;
+    let action = action(&query)?;
+    stop(&gateway, &found.id, action).await?;
+    if query.flag("wait") {
+        gateway.runtime.wait(&found.id).await;
+        return Ok(Json(json!({})).into_response());
+    }
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+pub(super) fn action(query: &Query) -> ApiResult<CancelAction> {
+    query
+        .get("action")
+        .map_or(Ok(CancelAction::Interrupt), |action| action.parse().map_err(ApiError::unprocessable))
+}
+
+pub(super) async fn stop(gateway: &Gateway, id: &RunId, action: CancelAction) -> ApiResult<()> {
+    match gateway.runtime.cancel(id, action).await {
+        Ok(()) => Ok(()),
+        Err(error @ CancelError::Ended { .. }) => Err(ApiError::conflict(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads on from where the reader was.
+pub(super) fn follow(
+    gateway: &Gateway,
+    found: Run,
+    query: &Query,
+    headers: &HeaderMap,
+) -> ApiResult<Response<HttpBody>> {
+    let modes = query.list("stream_mode");
+    let modes: Vec<StreamMode> = match modes.is_empty() {
+        true => found.asked_modes(),
+        false => modes
+            .iter()
+            .map(|mode| mode.parse().map_err(ApiError::unprocessable))
+            .collect::<ApiResult<_>>()?,
+    };
+    let after = match headers.get("last-event-id").and_then(|id| id.to_str().ok()) {
+        None => After::Now,
+        Some("-1" | "-" | "") => After::Start,
+        Some(id) => After::Frame(id.parse().map_err(ApiError::unprocessable)?),
+    };
+    let children = found.kwargs.get("subgraphs").and_then(Value::as_bool).unwrap_or(false);
+    let cancel_on_disconnect = query.flag("cancel_on_disconnect");
+    let mut response =
+        sse::response(gateway, Watch { run: found.clone(), modes, children, after, cancel_on_disconnect });
+    locate(response.headers_mut(), &found, Some("stream"));
+    Ok(response)
+}
+
+/// Spaces while it works, so that nobody on the way takes the line for dead; then what came out.
+pub(super) fn result_of(gateway: Gateway, started: Run) -> Response<HttpBody> {
+    let done = Box::pin(outcome(gateway, started));
+    let body = stream::unfold(Some(done), |waiting| async move {
+        let mut done = waiting?;
+        tokio::select! {
+            result = &mut done => Some((Ok::<_, Infallible>(result), None)),
+            () = tokio::time::sleep(Duration::from_secs(5)) => Some((Ok(Bytes::from_static(b"\n")), Some(done))),
+        }
+    });
+    let mut response = Response::new(HttpBody::from_stream(body));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+async fn outcome(gateway: Gateway, started: Run) -> Bytes {
+    let mut last = None;
+    let mut follower = gateway.runtime.follow(&started.id, After::Start);
+    // A thread of its own is gone when the run is over: its last state must be taken on the way.
+    while let Ok(Some(entry)) = follower.next().await {
+        match &entry.logged.event {
+            hart_runtime::LogEvent::Values { interrupts, .. } if entry.logged.namespace.is_empty() => {
+                last = Some((gateway.runtime.values_of(&started.thread, &entry).await, interrupts.clone()));
+            }
+            hart_runtime::LogEvent::Failed(failure) => {
+                return json!({ "__error__": failure }).to_string().into();
+            }
+            _ => {}
+        }
+    }
+    let Some((Ok(values), interrupts)) = last else {
+        return Bytes::from_static(b"{}");
+    };
+    match interrupts {
+        None => values,
+        Some(interrupts) => {
+            let mut values: Value = serde_json::from_slice(&values).unwrap_or_default();
+            let asked: Vec<Value> = interrupts.iter().map(state::asked).collect();
+            if let Some(map) = values.as_object_mut() {
+                map.insert("__interrupt__".to_owned(), asked.into());
+            }
+            values.to_string().into()
+        }
+    }
+}
+
+pub(super) async fn find(gateway: &Gateway, (thread, id): (String, String)) -> ApiResult<Run> {
+    let thread: ThreadId = thread_id(&thread)?;
+    let found = gateway.runtime.store().run(&RunId::from(id.as_str())).await?;
+    found
+        .filter(|run| run.thread == thread)
+        .ok_or_else(|| ApiError::not_found(format!("Run with ID {id} not found")))
+}
+
+/// Where the run is, relative to the address clients were given.
+pub(super) fn locate(headers: &mut HeaderMap, run: &Run, way: Option<&str>) {
+    let place = format!("/threads/{}/runs/{}", run.thread, run.id);
+    let mut set = |name, value: String| {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    };
+    if let Some(way) = way {
+        set(header::LOCATION, format!("{place}/{way}"));
+    }
+    set(header::CONTENT_LOCATION, place);
+}
+
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned)
+}
+
+/// What whoever started the run asked to hear.
+trait AskedModes {
+    fn asked_modes(&self) -> Vec<StreamMode>;
+}
+
+impl AskedModes for Run {
+    fn asked_modes(&self) -> Vec<StreamMode> {
+        let modes = self.kwargs.get("stream_mode").cloned().unwrap_or_default();
+        serde_json::from_value(modes).unwrap_or_else(|_| vec![StreamMode::Values])
+    }
+}

@@ -1,0 +1,131 @@
+//! Runs without a thread: one is made for each and goes with it.
+//!
+//! Invariant: nothing of such a run is left when it has ended, unless its thread is to be kept.
+
+use axum::Json;
+use axum::body::Body as HttpBody;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::response::IntoResponse;
+use hart_runtime::port::RunQuery;
+use hart_runtime::{After, Run};
+use hart_types::{RunId, RunStatus};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::run_request::RunRequest;
+use super::runs::{self, idempotency_key};
+use crate::Gateway;
+use crate::error::{ApiError, ApiResult};
+use crate::parse::{Body, Query, thread_id};
+use crate::sse::{self, Watch};
+use crate::wire::run;
+
+pub(crate) async fn create(
+    State(gateway): State<Gateway>,
+    headers: HeaderMap,
+    Body(request): Body<RunRequest>,
+) -> ApiResult<Response<HttpBody>> {
+    let started = gateway.runtime.start(request.start(&gateway, None, idempotency_key(&headers))?).await?;
+    let mut response = Json(run::json(&started)).into_response();
+    locate(response.headers_mut(), &started);
+    Ok(response)
+}
+
+pub(crate) async fn stream(
+    State(gateway): State<Gateway>,
+    headers: HeaderMap,
+    Body(request): Body<RunRequest>,
+) -> ApiResult<Response<HttpBody>> {
+    let listening = request.listening();
+    let started = gateway.runtime.start(request.start(&gateway, None, idempotency_key(&headers))?).await?;
+    let watch = Watch {
+        run: started.clone(),
+        modes: listening.modes,
+        children: listening.children,
+        after: After::Start,
+        cancel_on_disconnect: listening.cancel_on_disconnect,
+    };
+    let mut response = sse::response(&gateway, watch);
+    locate(response.headers_mut(), &started);
+    Ok(response)
+}
+
+pub(crate) async fn wait(
+    State(gateway): State<Gateway>,
+    headers: HeaderMap,
+    Body(request): Body<RunRequest>,
+) -> ApiResult<Response<HttpBody>> {
+    let started = gateway.runtime.start(request.start(&gateway, None, idempotency_key(&headers))?).await?;
+    let mut response = runs::result_of(gateway, started.clone());
+    runs::locate(response.headers_mut(), &started, None);
+    Ok(response)
+}
+
+pub(crate) async fn batch(
+    State(gateway): State<Gateway>,
+    Body(requests): Body<Vec<RunRequest>>,
+) -> ApiResult<Json<Value>> {
+    let starts = requests.into_iter().map(|request| request.start(&gateway, None, None));
+    // All of them are checked before one is started.
+    let starts = starts.collect::<ApiResult<Vec<_>>>()?;
+    let mut started = Vec::with_capacity(starts.len());
+    for start in starts {
+        started.push(run::json(&gateway.runtime.start(start).await?));
+    }
+    Ok(Json(started.into()))
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct CancelMany {
+    status: Option<String>,
+    thread_id: Option<String>,
+    #[serde(default)]
+    run_ids: Vec<String>,
+}
+
+pub(crate) async fn cancel(
+    State(gateway): State<Gateway>,
+    query: Query,
+    Body(many): Body<CancelMany>,
+) -> ApiResult<StatusCode> {
+    let action = runs::action(&query)?;
+    let status = match many.status.as_deref() {
+        None | Some("all") => vec![RunStatus::Pending, RunStatus::Running],
+        Some(status) => vec![status.parse().map_err(ApiError::unprocessable)?],
+    };
+    let thread = many.thread_id.as_deref().map(thread_id).transpose()?;
+    let active = RunQuery { thread, status, limit: 1000, offset: 0 };
+    let found = gateway.runtime.store().runs(&active).await?;
+    let wanted = |run: &&Run| many.run_ids.is_empty() || many.run_ids.iter().any(|id| id == run.id.as_str());
+    let mut stopped = 0;
+    for run in found.iter().filter(wanted) {
+        stopped += u32::from(runs::stop(&gateway, &run.id, action).await.is_ok());
+    }
+    match stopped {
+        0 => Err(ApiError::not_found("No matching runs to cancel.")),
+        _ => Ok(StatusCode::NO_CONTENT),
+    }
+}
+
+pub(crate) async fn join_stream(
+    State(gateway): State<Gateway>,
+    Path(id): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+) -> ApiResult<Response<HttpBody>> {
+    let found = gateway.runtime.store().run(&RunId::from(id.as_str())).await?;
+    let found = found.ok_or_else(|| ApiError::not_found(format!("Run with ID {id} not found")))?;
+    let mut response = runs::follow(&gateway, found.clone(), &query, &headers)?;
+    locate(response.headers_mut(), &found);
+    Ok(response)
+}
+
+fn locate(headers: &mut HeaderMap, run: &Run) {
+    if let Ok(place) = HeaderValue::from_str(&format!("/runs/{}", run.id)) {
+        headers.insert(header::CONTENT_LOCATION, place);
+    }
+    if let Ok(place) = HeaderValue::from_str(&format!("/runs/{}/stream", run.id)) {
+        headers.insert(header::LOCATION, place);
+    }
+}

@@ -1,0 +1,219 @@
+//! Threads: made, found, changed, copied, forgotten.
+//!
+//! Invariant: making one twice under one id is safe to try.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use hart_runtime::Thread;
+use hart_runtime::port::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort};
+use hart_types::{ThreadId, ThreadStatus};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::Gateway;
+use crate::error::{ApiError, ApiResult};
+use crate::parse::{Body, thread_id};
+use crate::wire::thread;
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Create {
+    thread_id: Option<String>,
+    #[serde(default)]
+    metadata: Map<String, Value>,
+    if_exists: Option<String>,
+}
+
+pub(crate) async fn create(
+    State(gateway): State<Gateway>,
+    Body(create): Body<Create>,
+) -> ApiResult<Json<Value>> {
+    let id = create.thread_id.as_deref().map_or_else(|| Ok(ThreadId::generate()), thread_id)?;
+    let mut row = Thread::new(id.clone(), "default".into(), gateway.runtime.now());
+    row.metadata = create.metadata;
+    match gateway.runtime.store().create_thread(row).await? {
+        Created::New(row) => Ok(Json(thread::json(&row, None))),
+        Created::Existing(row) if create.if_exists.as_deref() == Some("do_nothing") => {
+            Ok(Json(full(&gateway, &row).await?))
+        }
+        Created::Existing(_) => Err(ApiError::conflict(format!("Thread with ID {id} already exists"))),
+    }
+}
+
+pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+    let row = known(&gateway, &id).await?;
+    Ok(Json(full(&gateway, &row).await?))
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Patch {
+    metadata: Option<Map<String, Value>>,
+}
+
+pub(crate) async fn patch(
+    State(gateway): State<Gateway>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Body(patch): Body<Patch>,
+) -> ApiResult<Response> {
+    let id = thread_id(&id)?;
+    let patch = ThreadPatch {
+        metadata: patch.metadata,
+        updated_at: Some(gateway.runtime.now()),
+        ..ThreadPatch::default()
+    };
+    let row = gateway.runtime.store().patch_thread(&id, patch).await?.ok_or_else(|| missing(&id))?;
+    if headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal") {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    Ok(Json(full(&gateway, &row).await?).into_response())
+}
+
+pub(crate) async fn delete(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<StatusCode> {
+    let id = thread_id(&id)?;
+    match gateway.runtime.delete_thread(&id).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(missing(&id)),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Search {
+    #[serde(default)]
+    metadata: Map<String, Value>,
+    #[serde(default)]
+    values: Map<String, Value>,
+    ids: Option<Vec<String>>,
+    status: Option<ThreadStatus>,
+    limit: Option<u64>,
+    #[serde(default)]
+    offset: u64,
+    sort_by: Option<String>,
+    sort_order: Option<String>,
+    #[serde(default)]
+    select: Vec<String>,
+}
+
+pub(crate) async fn search(
+    State(gateway): State<Gateway>,
+    Body(search): Body<Search>,
+) -> ApiResult<(HeaderMap, Json<Value>)> {
+    let limit = search.limit.unwrap_or(10);
+    if !(1..=1000).contains(&limit) {
+        return Err(ApiError::unprocessable("`limit` must be between 1 and 1000"));
+    }
+    if let Some(key) = search.select.iter().find(|key| !thread::KEYS.contains(&key.as_str())) {
+        return Err(ApiError::unprocessable(format!(
+            "`{key}` cannot be selected; {} can",
+            thread::KEYS.join(", ")
+        )));
+    }
+    let mut query = search.query()?;
+    // One more tells whether there is another page.
+    query.limit = limit + 1;
+    let mut rows = gateway.runtime.store().search_threads(&query).await?;
+    let more = rows.len() as u64 > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let wants_values =
+        search.select.is_empty() || search.select.iter().any(|key| key == "values" || key == "interrupts");
+    let mut found = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let json = if wants_values { full(&gateway, row).await? } else { thread::json(row, None) };
+        if search.values.iter().all(|(key, wanted)| json.pointer(&format!("/values/{key}")) == Some(wanted)) {
+            found.push(thread::select(json, &search.select));
+        }
+    }
+    let offset = usize::try_from(search.offset).unwrap_or(usize::MAX);
+    let headers = pagination(offset, usize::try_from(limit).unwrap_or(usize::MAX), rows.len(), more);
+    Ok((headers, Json(found.into())))
+}
+
+pub(crate) async fn count(
+    State(gateway): State<Gateway>,
+    Body(search): Body<Search>,
+) -> ApiResult<Json<Value>> {
+    Ok(Json(gateway.runtime.store().count_threads(&search.query()?).await?.into()))
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Prune {
+    #[serde(default)]
+    thread_ids: Vec<String>,
+}
+
+pub(crate) async fn prune(
+    State(gateway): State<Gateway>,
+    Body(prune): Body<Prune>,
+) -> ApiResult<Json<Value>> {
+    let mut pruned = 0;
+    for id in prune.thread_ids {
+        pruned += u64::from(gateway.runtime.delete_thread(&thread_id(&id)?).await?);
+    }
+    Ok(Json(json!({ "pruned_count": pruned })))
+}
+
+pub(crate) async fn copy(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+    let id = thread_id(&id)?;
+    let original =
+        gateway.runtime.store().thread(&id).await?.ok_or_else(|| ApiError::conflict("Conflict"))?;
+    let mut copy = Thread::new(ThreadId::generate(), original.user, gateway.runtime.now());
+    copy.metadata = original.metadata;
+    let copy = gateway.runtime.store().copy_thread(&id, copy).await?;
+    Ok(Json(full(&gateway, &copy).await?))
+}
+
+impl Search {
+    fn query(&self) -> ApiResult<ThreadQuery> {
+        let sort = match self.sort_by.as_deref() {
+            None | Some("updated_at") => ThreadSort::Updated,
+            Some("thread_id") => ThreadSort::Id,
+            Some("status") => ThreadSort::Status,
+            Some("created_at") => ThreadSort::Created,
+            Some("state_updated_at") => ThreadSort::StateUpdated,
+            Some(other) => return Err(ApiError::unprocessable(format!("cannot sort by `{other}`"))),
+        };
+        let order = match self.sort_order.as_deref() {
+            None | Some("desc") => Order::Descending,
+            Some("asc") => Order::Ascending,
+            Some(other) => return Err(ApiError::unprocessable(format!("`{other}` is neither asc nor desc"))),
+        };
+        let ids = self.ids.as_ref().map(|ids| ids.iter().map(|id| thread_id(id)).collect()).transpose()?;
+        Ok(ThreadQuery {
+            user: None,
+            ids,
+            metadata: self.metadata.clone(),
+            status: self.status,
+            sort,
+            order,
+            limit: self.limit.unwrap_or(10),
+            offset: self.offset,
+        })
+    }
+}
+
+/// With what it has come to.
+async fn full(gateway: &Gateway, row: &Thread) -> ApiResult<Value> {
+    let state = gateway.runtime.state(&row.id, None).await?;
+    Ok(thread::json(row, Some(&state)))
+}
+
+pub(crate) async fn known(gateway: &Gateway, id: &str) -> ApiResult<Thread> {
+    let id = thread_id(id)?;
+    gateway.runtime.store().thread(&id).await?.ok_or_else(|| missing(&id))
+}
+
+fn missing(id: &ThreadId) -> ApiError {
+    ApiError::not_found(format!("Thread with ID {id} not found"))
+}
+
+/// The total is a lower bound: what was seen, and one more if there is more.
+pub(super) fn pagination(offset: usize, limit: usize, rows: usize, more: bool) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let total = if more { offset + limit + 1 } else { offset + rows };
+    headers.insert("x-pagination-total", HeaderValue::from(total));
+    if more {
+        headers.insert("x-pagination-next", HeaderValue::from(offset + limit));
+    }
+    headers
+}

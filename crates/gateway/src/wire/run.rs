@@ -1,0 +1,28 @@
+//! A run as LangGraph's clients see it.
+//!
+//! Invariant: `kwargs` holds what the run was asked with, as it was asked.
+
+use hart_runtime::Run;
+use serde_json::{Value, json};
+
+use super::time;
+
+pub(crate) fn json(run: &Run) -> Value {
+    json!({
+        "run_id": run.id,
+        "thread_id": run.thread,
+        "assistant_id": run.assistant,
+        "metadata": run.metadata,
+        "status": run.status,
+        "kwargs": run.kwargs,
+        "multitask_strategy": run.multitask,
+        "created_at": time(run.start_at.max(run.created_at)),
+        "updated_at": time(run.updated_at),
+        "langsmith_session_name": null,
+        "error": run.error.as_ref().map(|failure| failure.message.as_str()),
+        "total_input_tokens": run.totals.usage.input_tokens,
+        "total_output_tokens": run.totals.usage.output_tokens,
+        "total_tokens": run.totals.usage.total_tokens,
+        "llm_call_count": run.totals.model_calls,
+    })
+}

@@ -1,0 +1,60 @@
+//! A thread as LangGraph's clients see it.
+//!
+//! Invariant: a thread that nothing was run on has no values, which is not the same as empty ones.
+
+use hart_runtime::{Thread, ThreadState};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::{state, time};
+
+/// `state` is what it has come to, for those who want its values.
+pub(crate) fn json(thread: &Thread, reached: Option<&ThreadState>) -> Value {
+    let reached = reached.filter(|state| state.step.is_some());
+    let values: Option<Box<RawValue>> = reached.and_then(|state| serde_json::from_slice(&state.values).ok());
+    let mut interrupts = Map::new();
+    if let Some(state) = reached
+        && !state.interrupts.is_empty()
+    {
+        let task = state::task_id(state);
+        let asked: Vec<Value> = state.interrupts.iter().map(state::interrupt).collect();
+        interrupts.insert(task, Value::from(asked));
+    }
+    json!({
+        "thread_id": thread.id,
+        "created_at": time(thread.created_at),
+        "updated_at": time(thread.updated_at),
+        "state_updated_at": time(thread.state_updated_at),
+        "metadata": thread.metadata,
+        "status": thread.status,
+        "config": thread.config,
+        "values": values,
+        "error": thread.error,
+        "interrupts": interrupts,
+    })
+}
+
+/// Only the keys a client asked for.
+pub(crate) fn select(thread: Value, keys: &[String]) -> Value {
+    match thread {
+        Value::Object(map) if !keys.is_empty() => {
+            map.into_iter().filter(|(key, _)| keys.contains(key)).collect::<Map<_, _>>().into()
+        }
+        thread => thread,
+    }
+}
+
+pub(crate) const KEYS: &[&str] = &[
+    "thread_id",
+    "created_at",
+    "updated_at",
+    "state_updated_at",
+    "metadata",
+    "status",
+    "config",
+    "values",
+    "error",
+    "interrupts",
+    "context",
+    "extracted",
+];

@@ -1,0 +1,12 @@
+//! The gateway at its HTTP boundary: a real server, a real client, a store on disk.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod langgraph;
+mod refusals;
+mod support;

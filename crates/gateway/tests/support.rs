@@ -1,0 +1,109 @@
+//! A server with one agent, whose model says what it is told to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hart_gateway::{Access, router, serve};
+use hart_kernel::{Agent, Checkpointer, SystemClock, async_trait};
+use hart_models::{ScriptedModel, ScriptedTurn};
+use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
+use hart_store::SqliteStore;
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) struct Server {
+    address: SocketAddr,
+    http: reqwest::Client,
+    runtime: Runtime,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    _dir: tempfile::TempDir,
+}
+
+impl Server {
+    /// The model answers with these, one after the other.
+    pub(crate) async fn new(answers: &[&str]) -> Self {
+        Self::with(answers, Access::default()).await
+    }
+
+    pub(crate) async fn with(answers: &[&str], access: Access) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let model = ScriptedModel::new(answers.iter().map(|text| ScriptedTurn::text(*text)));
+        let parts = Parts {
+            store: Arc::new(SqliteStore::open(&dir.path().join("hart.db")).unwrap()),
+            agents: Arc::new(Agents(Arc::new(model))),
+            workspaces: Arc::new(NoWorkspaces),
+            clock: Arc::new(SystemClock),
+        };
+        let runtime = Runtime::open(parts).await.unwrap();
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let served = serve(
+            SocketAddr::from(([127, 0, 0, 1], 0)),
+            router(runtime.clone(), access, stop.clone()),
+            stop.clone(),
+            |address| tell.send(address).unwrap(),
+        );
+        tasks.spawn(async move { served.await.unwrap() });
+        Self {
+            address: told.await.unwrap(),
+            http: hart_models::http::client().unwrap(),
+            runtime,
+            stop,
+            tasks,
+            _dir: dir,
+        }
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("http://{}{path}", self.address))
+    }
+
+    /// The status and the JSON that came back.
+    pub(crate) async fn call(&self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
+        let response = self.request(method, path).body(body.to_string()).send().await.unwrap();
+        let status = response.status();
+        let text = response.text().await.unwrap();
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let (status, answer) = self.call(Method::POST, path, body).await;
+        assert!(status.is_success(), "{path}: {status} {answer}");
+        answer
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.call(Method::GET, path, Value::Null).await;
+        assert!(status.is_success(), "{path}: {status} {answer}");
+        answer
+    }
+
+    /// Stops, and waits until everything has.
+    pub(crate) async fn close(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.runtime.close(Duration::from_secs(1)).await;
+    }
+}
+
+struct Agents(Arc<ScriptedModel>);
+
+#[async_trait]
+impl AgentFactory for Agents {
+    fn agents(&self) -> Vec<AgentInfo> {
+        vec![AgentInfo { name: "agent".into(), description: None }]
+    }
+
+    async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
+        self.reader(&request.agent, Arc::clone(&request.checkpointer))
+    }
+
+    fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
+        Ok(Agent::builder(self.0.clone()).checkpointer(checkpointer).build().unwrap())
+    }
+}

@@ -1,0 +1,103 @@
+//! How a run stops to wait, and how one goes on where another stopped.
+//!
+//! Invariant: a thread that waits says so in its log until whatever asked has returned with the answer.
+
+use std::sync::Arc;
+
+use hart_types::Body;
+
+use super::Execution;
+use crate::interrupt::{Pause, Paused};
+use crate::tool_call::Pending;
+use crate::{
+    AgentEvent, Ended, HookError, Interrupt, Node, Reached, ResumeError, RunError, RunInput, StepSource,
+    Update,
+};
+
+impl Execution<'_> {
+    /// Takes the input in, and says where a run that goes on begins.
+    pub(super) async fn accept(&mut self, input: RunInput) -> Result<Option<Pause>, RunError> {
+        let open = self.state.get::<Paused>().cloned().flatten();
+        let (update, goes_on) = match input {
+            RunInput::Words(update) => {
+                // Whoever speaks of something else does not answer.
+                self.forget_pause()?;
+                self.begin();
+                (update, None)
+            }
+            RunInput::Answer { resume, update } => {
+                let pause = open.ok_or(ResumeError::NothingAsked)?;
+                self.cx.set_answers(pause.answered(resume)?);
+                (update, Some(pause))
+            }
+            RunInput::Continue => (Update::none(), self.stands_at(open)),
+        };
+        self.apply("input", update).await.map_err(|error| match error {
+            HookError::State(error) => RunError::Input(error),
+            other => RunError::hook("the input", other),
+        })?;
+        if self.unlogged.is_empty() {
+            self.tell_where_it_stands().await;
+        }
+        // The user's words are safe before anything acts on them.
+        let next = goes_on.as_ref().map_or(Node::Model, |pause| pause.node);
+        self.commit(StepSource::Input, next.name()).await?;
+        Ok(goes_on)
+    }
+
+    /// Where the thread stands when nobody says anything new.
+    fn stands_at(&self, open: Option<Pause>) -> Option<Pause> {
+        let node = match self.state.messages().last().map(|message| &message.body) {
+            _ if open.is_some() => None,
+            _ if Pending::exist(self.state.messages()) => Some(Node::Tools),
+            Some(Body::Tool(_)) => Some(Node::BeforeModel),
+            // Nobody has begun to answer it: as if it had just been said.
+            Some(Body::Human) => return None,
+            _ => Some(Node::AfterAgent),
+        };
+        let pause = open.or_else(|| node.map(|node| self.pause_at(node, None, Vec::new())))?;
+        self.cx.set_answers(pause.answers.clone());
+        Some(pause)
+    }
+
+    async fn tell_where_it_stands(&self) {
+        let Some(checkpoint) = self.head.clone() else { return };
+        let values = self.agent.snapshot(self.state.clone());
+        let reached = Reached { checkpoint, parent: None, source: StepSource::Input, next: None, values };
+        self.cx.emit(AgentEvent::Values(reached)).await;
+    }
+
+    /// Only when the answer has done its work: until then the question stays open for another try.
+    pub(super) fn forget_pause(&mut self) -> Result<(), RunError> {
+        match self.state.get::<Paused>() {
+            Some(Some(_)) => self.write_pause(None),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) async fn pause(&mut self, pause: Pause) -> Result<Ended, RunError> {
+        let interrupts: Arc<[Interrupt]> = pause.interrupts.clone().into();
+        self.write_pause(Some(pause))?;
+        self.cx.set_paused();
+        self.cx.emit(AgentEvent::Paused(interrupts)).await;
+        self.commit(StepSource::Pause, self.waits_at()).await?;
+        Ok(Ended::Paused)
+    }
+
+    pub(super) fn pause_at(&self, node: Node, middleware: Option<&str>, interrupts: Vec<Interrupt>) -> Pause {
+        Pause { node, middleware: middleware.map(str::to_owned), interrupts, answers: self.cx.answers() }
+    }
+
+    /// The node an open pause comes back to.
+    pub(super) fn waits_at(&self) -> Option<&'static str> {
+        self.state.get::<Paused>()?.as_ref()?.node.name()
+    }
+
+    fn write_pause(&mut self, pause: Option<Pause>) -> Result<(), RunError> {
+        let update = Update::none().set::<Paused>(pause);
+        let writes = update.to_writes();
+        self.state.apply(update).map_err(RunError::Input)?;
+        self.unlogged.extend(writes);
+        Ok(())
+    }
+}

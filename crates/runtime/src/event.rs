@@ -1,0 +1,108 @@
+//! What a run's log holds: everything a reader may want to hear, in no reader's words yet.
+//!
+//! Invariant: the size of an event does not grow with the thread. A state is not in the log, only the step it is of.
+
+use hart_kernel::{Interrupt, StepSource};
+use hart_types::{CheckpointId, RunStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::Failure;
+
+/// One event, and whose it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Logged {
+    /// The tool calls it happened inside of, outermost first; empty for the run's own agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespace: Vec<String>,
+    pub event: LogEvent,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogEvent {
+    Started {
+        attempt: u32,
+    },
+    /// A node begins: the model is asked, or a tool is called.
+    TaskStarted {
+        task: Task,
+        input: Box<RawValue>,
+    },
+    TaskFinished {
+        task: Task,
+        result: Box<RawValue>,
+        error: Option<String>,
+    },
+    /// A fragment of the message being written.
+    Chunk {
+        task: Task,
+        message: Box<RawValue>,
+    },
+    /// A message that was not streamed in fragments.
+    Message {
+        task: Task,
+        message: Box<RawValue>,
+    },
+    Updates {
+        node: String,
+        update: Box<RawValue>,
+    },
+    /// The state after a step; whoever wants it reads it from the steps.
+    Values {
+        step: StepRef,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interrupts: Option<Vec<Interrupt>>,
+    },
+    /// The state of an agent inside a call, which has no steps of its own.
+    ChildValues {
+        values: Box<RawValue>,
+    },
+    Paused {
+        interrupts: Vec<Interrupt>,
+    },
+    Custom {
+        data: Value,
+    },
+    Failed(Failure),
+    /// The last one.
+    Ended {
+        status: RunStatus,
+    },
+}
+
+/// The execution of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: String,
+    /// `model` or `tools`.
+    pub node: String,
+    pub step: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRef {
+    pub checkpoint: CheckpointId,
+    pub parent: Option<CheckpointId>,
+    pub source: StepSource,
+    pub step: i64,
+    pub next: Option<String>,
+}
+
+impl Task {
+    /// The namespace its own children, and its checkpoints, go by.
+    pub fn namespace(&self) -> String {
+        format!("{}:{}", self.node, self.id)
+    }
+}
+
+/// JSON as it goes out, made once.
+pub(crate) fn raw(value: &impl Serialize) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// An object with nothing in it.
+pub(crate) fn empty() -> Box<RawValue> {
+    raw(&Map::<String, Value>::new())
+}

@@ -1,0 +1,306 @@
+//! The frames of LangGraph's run stream, rendered from the log for one reader.
+//!
+//! Invariant: the same events give the same frames, live or read back, whatever else is asked for beside them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hart_types::{EventId, MessageId, StreamMode};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::event::{LogEvent, StepRef, Task, raw};
+use crate::{Entry, Run};
+
+/// One frame. `data` is JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub event: Cow<'static, str>,
+    pub data: Bytes,
+    pub id: EventId,
+}
+
+/// What a reader asked for, and what it takes to tell it.
+#[derive(Debug)]
+pub struct Renderer {
+    run: Run,
+    modes: Vec<StreamMode>,
+    children: bool,
+    /// For the old `messages` mode, which repeats all that was written so far.
+    partial: HashMap<MessageId, Value>,
+    /// The second half of a `messages` frame, per task.
+    metadata: HashMap<String, Arc<str>>,
+}
+
+impl Renderer {
+    pub fn new(run: Run, modes: Vec<StreamMode>, children: bool) -> Self {
+        Self { run, modes, children, partial: HashMap::new(), metadata: HashMap::new() }
+    }
+
+    /// Whether the state itself is needed to render the entry.
+    pub fn wants_values(&self, entry: &Entry) -> bool {
+        let asked = [StreamMode::Values, StreamMode::Checkpoints, StreamMode::Debug];
+        matches!(entry.logged.event, LogEvent::Values { .. }) && asked.iter().any(|mode| self.has(*mode))
+    }
+
+    /// `values` is the state at the entry, if it is wanted.
+    pub fn render(&mut self, entry: &Entry, values: Option<&Bytes>) -> Vec<Frame> {
+        let namespace = &entry.logged.namespace;
+        if !namespace.is_empty() && !self.children {
+            return Vec::new();
+        }
+        let mut frames = Vec::new();
+        let mut add = |name: Cow<'static, str>, data: Bytes| {
+            let event = match namespace.is_empty() {
+                true => name,
+                false => Cow::Owned(format!("{name}|{}", namespace.join("|"))),
+            };
+            // The frames of one event have ids of their own, so that a reader can come back between them.
+            let id = EventId { seq: entry.id.seq + frames.len() as u64, ..entry.id };
+            frames.push(Frame { event, data, id });
+        };
+        match &entry.logged.event {
+            LogEvent::Started { attempt } => {
+                let data = json!({"run_id": self.run.id, "attempt": attempt, "thread_id": self.run.thread});
+                add("metadata".into(), bytes(&data));
+            }
+            LogEvent::Values { step, interrupts } => {
+                if let (true, Some(values)) = (self.has(StreamMode::Values), values) {
+                    add("values".into(), with_interrupts(values, interrupts.as_deref()));
+                }
+                if self.has(StreamMode::Checkpoints) || self.has(StreamMode::Debug) {
+                    let payload = self.checkpoint(step, values);
+                    self.add_debugged(
+                        StreamMode::Checkpoints,
+                        "checkpoint",
+                        step.step,
+                        payload,
+                        entry,
+                        &mut add,
+                    );
+                }
+            }
+            LogEvent::ChildValues { values } if self.has(StreamMode::Values) => {
+                add("values".into(), Bytes::copy_from_slice(values.get().as_bytes()));
+            }
+            LogEvent::Updates { node, update } if self.has(StreamMode::Updates) => {
+                add("updates".into(), object(node, update));
+            }
+            LogEvent::Paused { interrupts } if self.has(StreamMode::Updates) => {
+                add("updates".into(), bytes(&json!({ "__interrupt__": interrupts })));
+            }
+            LogEvent::Chunk { task, message } => self.message(task, message, true, &mut add),
+            LogEvent::Message { task, message } => self.message(task, message, false, &mut add),
+            LogEvent::TaskStarted { task, input } => {
+                let payload = json!({
+                    "id": task.id, "name": task.node, "input": input,
+                    "triggers": [format!("branch:to:{}", task.node)], "metadata": {},
+                });
+                self.add_debugged(StreamMode::Tasks, "task", task.step, payload, entry, &mut add);
+            }
+            LogEvent::TaskFinished { task, result, error } => {
+                let payload = json!({
+                    "id": task.id, "name": task.node, "error": error, "result": result, "interrupts": [],
+                });
+                self.add_debugged(StreamMode::Tasks, "task_result", task.step, payload, entry, &mut add);
+            }
+            LogEvent::Custom { data } if self.has(StreamMode::Custom) => add("custom".into(), bytes(data)),
+            LogEvent::Failed(failure) => add("error".into(), bytes(failure)),
+            LogEvent::Ended { .. } => add("end".into(), Bytes::from_static(b"null")),
+            _ => {}
+        }
+        frames
+    }
+
+    fn has(&self, mode: StreamMode) -> bool {
+        self.modes.contains(&mode)
+    }
+
+    fn message(
+        &mut self,
+        task: &Task,
+        message: &RawValue,
+        is_chunk: bool,
+        add: &mut impl FnMut(Cow<'static, str>, Bytes),
+    ) {
+        if self.has(StreamMode::MessagesTuple) {
+            let metadata = self.metadata(task);
+            let message = message.get();
+            let mut data = String::with_capacity(message.len() + metadata.len() + 4);
+            let _ = write!(data, "[{message},{metadata}]");
+            add("messages".into(), data.into());
+        } else if self.has(StreamMode::Messages) {
+            self.whole_so_far(task, message, is_chunk, add);
+        }
+        if self.has(StreamMode::Events) && is_chunk {
+            let data = json!({
+                "event": "on_chat_model_stream", "name": "model", "run_id": task.id, "tags": [],
+                "metadata": serde_json::from_str::<Value>(&self.metadata(task)).unwrap_or_default(),
+                "parent_ids": [self.run.id], "data": {"chunk": message},
+            });
+            add("events".into(), bytes(&data));
+        }
+    }
+
+    /// The old mode: each frame has the message as far as it is written.
+    fn whole_so_far(
+        &mut self,
+        task: &Task,
+        message: &RawValue,
+        is_chunk: bool,
+        add: &mut impl FnMut(Cow<'static, str>, Bytes),
+    ) {
+        let Ok(message) = serde_json::from_str::<Value>(message.get()) else { return };
+        let Some(id) = message.get("id").and_then(Value::as_str) else { return };
+        let id = MessageId::from(id);
+        if !self.partial.contains_key(&id) {
+            let metadata: Value = serde_json::from_str(&self.metadata(task)).unwrap_or_default();
+            add("messages/metadata".into(), bytes(&json!({ (id.as_str()): { "metadata": metadata } })));
+        }
+        if is_chunk {
+            let whole = match self.partial.remove(&id) {
+                Some(so_far) => merge_chunk(so_far, &message),
+                None => first_chunk(message),
+            };
+            add("messages/partial".into(), bytes(&[&whole]));
+            self.partial.insert(id, whole);
+        } else {
+            add("messages/complete".into(), bytes(&[&message]));
+            self.partial.insert(id, message);
+        }
+    }
+
+    fn metadata(&mut self, task: &Task) -> Arc<str> {
+        if let Some(known) = self.metadata.get(&task.id) {
+            return Arc::clone(known);
+        }
+        let namespace = task.namespace();
+        let graph = self.run.metadata.get("graph_id").cloned().unwrap_or_default();
+        let metadata = json!({
+            "thread_id": self.run.thread,
+            "run_id": self.run.id,
+            "assistant_id": self.run.assistant,
+            "graph_id": graph,
+            "langgraph_step": task.step,
+            "langgraph_node": task.node,
+            "langgraph_triggers": [format!("branch:to:{}", task.node)],
+            "langgraph_path": ["__pregel_pull", task.node],
+            "langgraph_checkpoint_ns": namespace,
+            "checkpoint_ns": namespace,
+        });
+        let metadata: Arc<str> = metadata.to_string().into();
+        self.metadata.insert(task.id.clone(), Arc::clone(&metadata));
+        metadata
+    }
+
+    fn checkpoint(&self, step: &StepRef, values: Option<&Bytes>) -> Value {
+        let config = |id: &hart_types::CheckpointId| json!({"configurable": {"thread_id": self.run.thread, "checkpoint_ns": "", "checkpoint_id": id}});
+        let values: Value = values.and_then(|values| serde_json::from_slice(values).ok()).unwrap_or_default();
+        let next: Vec<&String> = step.next.iter().collect();
+        json!({
+            "config": config(&step.checkpoint),
+            "parent_config": step.parent.as_ref().map(config),
+            "values": values,
+            "metadata": {"source": source(step), "step": step.step, "parents": {}},
+            "next": next,
+            "tasks": next.iter().map(|name| json!({"id": step.checkpoint, "name": name, "interrupts": [], "state": null})).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A payload under its own name, and again as `debug` wraps it.
+    fn add_debugged(
+        &self,
+        mode: StreamMode,
+        kind: &str,
+        step: i64,
+        payload: Value,
+        entry: &Entry,
+        add: &mut impl FnMut(Cow<'static, str>, Bytes),
+    ) {
+        if self.has(mode) {
+            add(mode.as_str().into(), bytes(&payload));
+        }
+        if self.has(StreamMode::Debug) {
+            let at = hart_kernel::Timestamp::from_millisecond(i64::try_from(entry.id.ms).unwrap_or(0));
+            let timestamp = at.map(|at| at.to_string()).unwrap_or_default();
+            let data = json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
+            add("debug".into(), bytes(&data));
+        }
+    }
+}
+
+/// LangGraph knows an input, the loop and updates.
+pub fn source(step: &StepRef) -> &'static str {
+    use hart_kernel::StepSource;
+    match step.source {
+        StepSource::Start => "input",
+        StepSource::Update => "update",
+        _ => "loop",
+    }
+}
+
+fn bytes(value: &impl serde::Serialize) -> Bytes {
+    serde_json::to_vec(value).unwrap_or_default().into()
+}
+
+fn object(key: &str, value: &RawValue) -> Bytes {
+    format!("{{{}:{}}}", raw(&key).get(), value.get()).into()
+}
+
+/// Puts the open questions beside a state's own keys.
+fn with_interrupts(values: &Bytes, interrupts: Option<&[hart_kernel::Interrupt]>) -> Bytes {
+    let Some(interrupts) = interrupts else { return values.clone() };
+    let Some(inner) = values.strip_suffix(b"}") else { return values.clone() };
+    let mut data = inner.to_vec();
+    if data.len() > 1 {
+        data.push(b',');
+    }
+    data.extend_from_slice(b"\"__interrupt__\":");
+    data.extend_from_slice(&bytes(&interrupts));
+    data.push(b'}');
+    data.into()
+}
+
+fn first_chunk(mut chunk: Value) -> Value {
+    if let Some(map) = chunk.as_object_mut() {
+        map.insert("type".to_owned(), json!("ai"));
+        map.remove("tool_call_chunks");
+        map.remove("chunk_position");
+    }
+    chunk
+}
+
+/// Text grows, what is set replaces what was not.
+fn merge_chunk(mut so_far: Value, chunk: &Value) -> Value {
+    let (Some(all), Some(new)) = (so_far.as_object_mut(), chunk.as_object()) else { return so_far };
+    for (key, value) in new {
+        match (all.get_mut(key), value) {
+            (Some(Value::String(text)), Value::String(more)) if key == "content" => text.push_str(more),
+            (Some(Value::Object(map)), Value::Object(more)) => merge_texts(map, more),
+            (_, Value::Null) => {}
+            (Some(Value::Array(_)), Value::Array(more)) if more.is_empty() => {}
+            _ if matches!(key.as_str(), "type" | "tool_call_chunks" | "chunk_position" | "content") => {}
+            _ => {
+                all.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    so_far
+}
+
+/// Reasoning arrives in fragments, too.
+fn merge_texts(map: &mut serde_json::Map<String, Value>, more: &serde_json::Map<String, Value>) {
+    for (key, value) in more {
+        match (map.get_mut(key), value) {
+            (Some(Value::String(text)), Value::String(more)) if key == "reasoning_content" => {
+                text.push_str(more)
+            }
+            _ => {
+                map.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}

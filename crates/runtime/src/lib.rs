@@ -1,0 +1,25 @@
+//! Admits, executes, records and resumes runs, whatever agent they run.
+//!
+//! Invariant: a run and its readers never share a task; what connects them is the log.
+
+mod checkpoints;
+mod event;
+mod follow;
+mod frame;
+pub mod port;
+mod record;
+mod request;
+mod runtime;
+mod sink;
+mod tape;
+mod values;
+
+pub use event::{LogEvent, Logged, StepRef, Task};
+pub use follow::{After, Follower};
+pub use frame::{Frame, Renderer, source};
+pub use record::{Failure, Run, Thread, Totals};
+pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun};
+pub use runtime::{
+    CancelError, NoWorkspaces, Parts, Runtime, StartError, StateError, ThreadState, Workspaces,
+};
+pub use tape::Entry;

@@ -1,0 +1,48 @@
+//! The storage ports: what the runtime must be able to remember, whatever remembers it.
+//!
+//! Invariant: each method is one transaction. What it returns has happened and survives a crash, or it returns an error
+//! and nothing has happened.
+
+mod events;
+mod items;
+mod runs;
+mod steps;
+mod threads;
+
+use std::fmt;
+
+pub use events::{EventScope, Events, StoredEvent};
+pub use items::{Condition, Item, ItemQuery, Items};
+pub use runs::{Admission, RunEnd, RunQuery, Runs};
+pub use steps::{HistoryQuery, StepInfo, Steps};
+pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
+
+/// All of them, over one place.
+pub trait Store: Threads + Runs + Steps + Events + Items + fmt::Debug + Send + Sync + 'static {}
+
+impl<S: Threads + Runs + Steps + Events + Items + fmt::Debug + Send + Sync + 'static> Store for S {}
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    #[error("the disk is full; free some space, runs go on by themselves")]
+    Full,
+    #[error("there is no thread `{0}`")]
+    NoThread(hart_types::ThreadId),
+    #[error("{message}")]
+    Failed {
+        message: String,
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+}
+
+impl StoreError {
+    pub fn failed(
+        message: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Failed { message: message.into(), source: Some(source.into()) }
+    }
+}

@@ -1,0 +1,47 @@
+//! Events: the log of what was streamed.
+//!
+//! Invariant: numbers rise and are never given twice; an event is read exactly as it was written.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use hart_types::{EventId, RunId, ThreadId};
+
+use super::StoreError;
+use hart_kernel::Timestamp;
+
+#[async_trait]
+pub trait Events {
+    async fn append_events(&self, events: Vec<StoredEvent>) -> Result<(), StoreError>;
+
+    /// Those after number `after`, in order, at most `limit`.
+    async fn events(
+        &self,
+        scope: &EventScope,
+        after: u64,
+        limit: u64,
+    ) -> Result<Vec<StoredEvent>, StoreError>;
+
+    /// The first and the last that are kept of a run.
+    async fn event_bounds(&self, run: &RunId) -> Result<Option<(EventId, EventId)>, StoreError>;
+
+    /// The highest number ever given.
+    async fn last_event(&self) -> Result<u64, StoreError>;
+
+    /// Forgets events of runs that ended before `before`; how many.
+    async fn forget_events(&self, before: Timestamp) -> Result<u64, StoreError>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventScope {
+    Run(RunId),
+    Thread(ThreadId),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub id: EventId,
+    pub run: RunId,
+    pub thread: ThreadId,
+    /// As [`crate::LogEvent`] spells itself.
+    pub payload: Bytes,
+}

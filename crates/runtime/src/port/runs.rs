@@ -1,0 +1,60 @@
+//! Runs: let in, claimed, ended, undone.
+//!
+//! Invariant: at most one run of a thread is running, whoever asks and however often.
+
+use async_trait::async_trait;
+use hart_kernel::Timestamp;
+use hart_types::{CheckpointId, RunId, RunStatus, ThreadId, ThreadStatus};
+
+use super::StoreError;
+use crate::{Failure, Run, Totals};
+
+#[async_trait]
+pub trait Runs {
+    /// Takes a run in as pending and its thread as busy, decided by its strategy in the same transaction.
+    async fn admit(&self, run: Run) -> Result<Admission, StoreError>;
+
+    /// Starts the oldest pending run of the thread that is due, if none is running.
+    async fn claim(&self, thread: &ThreadId, now: Timestamp) -> Result<Option<Run>, StoreError>;
+
+    async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
+
+    /// Newest first.
+    async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, StoreError>;
+
+    /// Writes how it ended, and what that makes of its thread. `None` when it had ended before, or is gone.
+    async fn end_run(&self, id: &RunId, end: RunEnd) -> Result<Option<Run>, StoreError>;
+
+    /// Forgets a run with its steps and its events; the thread is back at the step it started from.
+    async fn undo_run(&self, id: &RunId, now: Timestamp) -> Result<bool, StoreError>;
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Admission {
+    /// It is pending. `others` were pending or running before it, oldest first.
+    Admitted { run: Run, others: Vec<Run> },
+    /// A run with its idempotency key exists: that one is meant.
+    Repeated(Run),
+    /// Another one is on the thread and the strategy is to give way.
+    Rejected { active: Run },
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct RunQuery {
+    pub thread: Option<ThreadId>,
+    pub status: Vec<RunStatus>,
+    pub limit: u64,
+    pub offset: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct RunEnd {
+    pub status: RunStatus,
+    pub error: Option<Failure>,
+    pub totals: Totals,
+    /// What the thread is when nothing else waits for it; busy otherwise.
+    pub thread_status: ThreadStatus,
+    pub at: Timestamp,
+    /// The step the run started from, once it is known.
+    pub base: Option<CheckpointId>,
+}

@@ -1,0 +1,43 @@
+//! Steps: the log of a thread's state.
+//!
+//! Invariant: a step is never changed; it is read, followed by another, or gone with its run or thread.
+
+use async_trait::async_trait;
+use hart_kernel::{Step, StepSource, Timestamp};
+use hart_types::{CheckpointId, RunId, ThreadId};
+
+use super::StoreError;
+
+#[async_trait]
+pub trait Steps {
+    /// In order; the last one becomes the thread's newest.
+    async fn append_steps(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), StoreError>;
+
+    /// The steps that lead to `at`, or to the newest one, oldest first.
+    async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError>;
+
+    /// Steps without their writes, newest first, all branches.
+    async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError>;
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct HistoryQuery {
+    /// Only what is older than this step.
+    pub before: Option<CheckpointId>,
+    /// Only this step.
+    pub only: Option<CheckpointId>,
+    pub run: Option<RunId>,
+    pub limit: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepInfo {
+    pub id: CheckpointId,
+    pub parent: Option<CheckpointId>,
+    pub run: RunId,
+    pub source: StepSource,
+    /// From -1, the state before anything was said, upwards.
+    pub number: i64,
+    pub created_at: Timestamp,
+    pub next: Option<String>,
+}

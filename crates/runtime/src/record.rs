@@ -1,0 +1,89 @@
+//! What is remembered of threads and runs, one type per row.
+//!
+//! Invariant: a record is plain data. What it may do next is decided by `Runtime`, what it looks like by the gateway.
+
+use hart_kernel::Timestamp;
+use hart_types::{
+    AssistantId, CheckpointId, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus, UsageMetadata,
+    UserId,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A conversation. What was said is in its steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    pub id: ThreadId,
+    pub user: UserId,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub state_updated_at: Timestamp,
+    pub metadata: Map<String, Value>,
+    pub config: Map<String, Value>,
+    pub status: ThreadStatus,
+    /// Why the last run failed.
+    pub error: Option<Failure>,
+    /// The newest step.
+    pub head: Option<CheckpointId>,
+    /// It goes with its only run.
+    pub temporary: bool,
+}
+
+impl Thread {
+    pub fn new(id: ThreadId, user: UserId, now: Timestamp) -> Self {
+        Self {
+            id,
+            user,
+            created_at: now,
+            updated_at: now,
+            state_updated_at: now,
+            metadata: Map::new(),
+            config: Map::new(),
+            status: ThreadStatus::Idle,
+            error: None,
+            head: None,
+            temporary: false,
+        }
+    }
+}
+
+/// One execution of an agent on a thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub thread: ThreadId,
+    pub assistant: AssistantId,
+    pub user: UserId,
+    pub status: RunStatus,
+    pub metadata: Map<String, Value>,
+    /// All it was asked with, as a client sees it.
+    pub kwargs: Map<String, Value>,
+    pub multitask: MultitaskStrategy,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// Not before this.
+    pub start_at: Timestamp,
+    pub error: Option<Failure>,
+    pub totals: Totals,
+    /// The step it started from, to come back to.
+    pub base: Option<CheckpointId>,
+    /// A second request with the same key is the same run.
+    pub idempotency_key: Option<String>,
+}
+
+/// Why something failed, as clients are told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Its class, such as `GraphRecursionError`.
+    pub error: String,
+    pub message: String,
+}
+
+/// What a run used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Totals {
+    pub usage: UsageMetadata,
+    pub model_calls: u64,
+    pub tool_calls: u64,
+}

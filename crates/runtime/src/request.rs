@@ -1,0 +1,124 @@
+//! What one asks of a runtime.
+//!
+//! Invariant: whatever can be wrong with a request is found before a run exists.
+
+use std::sync::Arc;
+
+use hart_kernel::{Agent, Breakpoints, Checkpointer, async_trait};
+use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, ThreadId, UserId};
+use serde_json::{Map, Value};
+
+/// Makes the agents that runs are of. Implemented where agents are configured.
+#[async_trait]
+pub trait AgentFactory: Send + Sync + 'static {
+    /// The agents there are.
+    fn agents(&self) -> Vec<AgentInfo>;
+
+    async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError>;
+
+    /// An agent that only reads and writes states; it is never run, so it needs no model.
+    fn reader(&self, agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentInfo {
+    /// What LangGraph calls the graph.
+    pub name: String,
+    pub description: Option<String>,
+}
+
+/// Which agent, for whom, with which choices.
+#[derive(Clone)]
+pub struct AgentRequest {
+    pub agent: String,
+    pub thread: ThreadId,
+    pub user: UserId,
+    /// `context` and `config.configurable` of the run over those of the assistant.
+    pub options: Map<String, Value>,
+    pub recursion_limit: Option<u32>,
+    pub checkpointer: Arc<dyn Checkpointer>,
+}
+
+impl std::fmt::Debug for AgentRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentRequest")
+            .field("agent", &self.agent)
+            .field("thread", &self.thread)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no such agent.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct FactoryError {
+    /// Its class, for clients.
+    pub error: String,
+    pub message: String,
+}
+
+/// A run to start.
+#[derive(Clone, Debug)]
+pub struct StartRun {
+    /// `None` runs on a thread of its own that goes with it.
+    pub thread: Option<ThreadId>,
+    pub assistant: AssistantId,
+    /// The agent it is of.
+    pub agent: String,
+    pub user: UserId,
+    pub input: Input,
+    pub metadata: Map<String, Value>,
+    pub options: Map<String, Value>,
+    pub recursion_limit: Option<u32>,
+    pub multitask: MultitaskStrategy,
+    /// Makes the thread if there is none.
+    pub create_thread: bool,
+    pub after_seconds: f64,
+    pub checkpoint: Option<CheckpointId>,
+    pub breakpoints: Breakpoints,
+    pub durability: Durability,
+    /// Keeps the thread of its own.
+    pub keep_thread: bool,
+    pub idempotency_key: Option<String>,
+    pub webhook: Option<String>,
+    /// The request's body, for clients that ask what a run was started with.
+    pub kwargs: Map<String, Value>,
+}
+
+impl StartRun {
+    pub fn new(agent: impl Into<String>, assistant: AssistantId, input: Input) -> Self {
+        Self {
+            thread: None,
+            assistant,
+            agent: agent.into(),
+            user: "default".into(),
+            input,
+            metadata: Map::new(),
+            options: Map::new(),
+            recursion_limit: None,
+            multitask: MultitaskStrategy::Enqueue,
+            create_thread: false,
+            after_seconds: 0.0,
+            checkpoint: None,
+            breakpoints: Breakpoints::default(),
+            durability: Durability::Sync,
+            keep_thread: false,
+            idempotency_key: None,
+            webhook: None,
+            kwargs: Map::new(),
+        }
+    }
+}
+
+/// What a run begins with, still as JSON: only the agent knows what its state takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// Nothing: goes on where the thread stands.
+    Continue,
+    Values(Map<String, Value>),
+    /// An answer, and perhaps values to write with it.
+    Resume {
+        answer: Value,
+        update: Map<String, Value>,
+    },
+}

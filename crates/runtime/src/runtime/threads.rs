@@ -1,0 +1,185 @@
+//! What a thread has come to, and changing it without running an agent.
+//!
+//! Invariant: a state is the fold of its steps, whoever asks for it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hart_kernel::{Agent, Interrupt, RunContext, RunError, Step};
+use hart_types::{CheckpointId, Durability, RunId, ThreadId};
+use serde_json::{Map, Value};
+
+use super::Runtime;
+use crate::checkpoints::StepLog;
+use crate::port::{HistoryQuery, StepInfo, StoreError};
+use crate::request::FactoryError;
+use crate::values::ValuesEncoder;
+use crate::{Entry, Thread};
+
+/// A thread at one of its steps.
+#[derive(Clone, Debug)]
+pub struct ThreadState {
+    /// As JSON.
+    pub values: Bytes,
+    pub interrupts: Vec<Interrupt>,
+    /// None for a thread nobody wrote to.
+    pub step: Option<StepInfo>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("Thread with ID {0} not found")]
+    NoThread(ThreadId),
+    #[error("Thread {0} has in-flight runs; wait for them or cancel them")]
+    Busy(ThreadId),
+    #[error(transparent)]
+    Agent(#[from] FactoryError),
+    #[error(transparent)]
+    Values(RunError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What agent reads a thread that no run has touched.
+const DEFAULT_AGENT: &str = "lead_agent";
+
+impl Runtime {
+    /// The thread at a step, or as it is.
+    pub async fn state(
+        &self,
+        thread: &ThreadId,
+        at: Option<&CheckpointId>,
+    ) -> Result<ThreadState, StateError> {
+        let row = self.known(thread).await?;
+        let steps = self.inner.store.steps(thread, at).await?;
+        let step = self.info(thread, steps.last()).await?;
+        self.fold(&row, steps, step)
+    }
+
+    /// States, newest first.
+    pub async fn history(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<ThreadState>, StateError> {
+        let row = self.known(thread).await?;
+        let mut states = Vec::new();
+        for info in self.inner.store.history(thread, query).await? {
+            let steps = self.inner.store.steps(thread, Some(&info.id)).await?;
+            states.push(self.fold(&row, steps, Some(info))?);
+        }
+        Ok(states)
+    }
+
+    /// Writes values as `as_node` would have, behind `at` or behind the newest step.
+    pub async fn update_state(
+        &self,
+        thread: &ThreadId,
+        values: Map<String, Value>,
+        as_node: Option<&str>,
+        at: Option<CheckpointId>,
+    ) -> Result<CheckpointId, StateError> {
+        let row = self.known(thread).await?;
+        let active = crate::port::RunQuery {
+            thread: Some(thread.clone()),
+            status: vec![hart_types::RunStatus::Pending, hart_types::RunStatus::Running],
+            limit: 1,
+            ..Default::default()
+        };
+        if !self.inner.store.runs(&active).await?.is_empty() {
+            return Err(StateError::Busy(thread.clone()));
+        }
+        let mut cx = RunContext::new(thread.clone());
+        cx.run_id = RunId::generate();
+        cx.clock = Arc::clone(&self.inner.clock);
+        cx.from = at;
+        let reached = self.reader(&row)?.update(values, as_node, &cx).await.map_err(StateError::Values)?;
+        Ok(reached.checkpoint)
+    }
+
+    /// Stops what runs on a thread and forgets it; whether there was one.
+    pub async fn delete_thread(&self, thread: &ThreadId) -> Result<bool, StoreError> {
+        let here: Vec<_> = self
+            .inner
+            .lock_live()
+            .iter()
+            .filter(|(_, live)| live.tape.is_of(thread))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for run in here {
+            // Its steps go with the thread; nothing has to be undone.
+            let _ = self.cancel(&run, hart_types::CancelAction::Interrupt).await;
+        }
+        self.inner.store.delete_thread(thread).await
+    }
+
+    /// Whether the thread's agent has a middleware of that name.
+    pub fn knows_node(&self, thread: &Thread, node: &str) -> bool {
+        let name = node.split('.').next().unwrap_or(node);
+        self.reader(thread).is_ok_and(|agent| agent.chain().any(|middleware| middleware == name))
+    }
+
+    /// The state a logged event is of, as JSON.
+    pub async fn values_of(&self, thread: &ThreadId, entry: &Entry) -> Result<Bytes, StateError> {
+        if let Some(reached) = &entry.reached {
+            return Ok(self.encoder(thread).encode(&reached.values, None));
+        }
+        let at = match &entry.logged.event {
+            crate::LogEvent::Values { step, .. } => Some(&step.checkpoint),
+            _ => None,
+        };
+        Ok(self.state(thread, at).await?.values)
+    }
+
+    /// The agent that knows how the thread's state folds.
+    fn reader(&self, thread: &Thread) -> Result<Agent, StateError> {
+        let named = thread.metadata.get("graph_id").and_then(Value::as_str);
+        let steps =
+            Arc::new(StepLog::new(Arc::clone(&self.inner.store), Durability::Sync, self.inner.tasks.clone()));
+        let agents = &self.inner.agents;
+        let agent = named.map(|name| agents.reader(name, steps.clone()));
+        match agent {
+            Some(Ok(agent)) => Ok(agent),
+            // An agent that is gone leaves threads that can still be read.
+            _ => Ok(agents.reader(DEFAULT_AGENT, steps)?),
+        }
+    }
+
+    fn fold(
+        &self,
+        row: &Thread,
+        steps: Vec<Step>,
+        step: Option<StepInfo>,
+    ) -> Result<ThreadState, StateError> {
+        if steps.is_empty() {
+            return Ok(ThreadState { values: Bytes::from_static(b"{}"), interrupts: Vec::new(), step: None });
+        }
+        let agent = self.reader(row)?;
+        let view = agent.snapshot(agent.fold(steps));
+        let values = self.encoder(&row.id).encode(&view, None);
+        Ok(ThreadState { values, interrupts: view.interrupts().to_vec(), step })
+    }
+
+    async fn info(&self, thread: &ThreadId, step: Option<&Step>) -> Result<Option<StepInfo>, StoreError> {
+        let Some(step) = step else { return Ok(None) };
+        let query = HistoryQuery { only: Some(step.id.clone()), limit: 1, ..HistoryQuery::default() };
+        Ok(self.inner.store.history(thread, &query).await?.into_iter().next())
+    }
+
+    async fn known(&self, thread: &ThreadId) -> Result<Thread, StateError> {
+        let row = self.inner.store.thread(thread).await?;
+        row.ok_or_else(|| StateError::NoThread(thread.clone()))
+    }
+
+    /// One per thread, as long as it is read now and then.
+    fn encoder(&self, thread: &ThreadId) -> Arc<ValuesEncoder> {
+        let mut encoders = self.inner.encoders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if encoders.len() > ENCODERS && !encoders.contains_key(thread) {
+            encoders.clear();
+        }
+        Arc::clone(encoders.entry(thread.clone()).or_default())
+    }
+}
+
+/// How many threads' encodings are remembered.
+const ENCODERS: usize = 256;

@@ -1,0 +1,229 @@
+//! From what an agent says to what its log holds.
+//!
+//! Invariant: a message that was streamed in fragments is not logged again whole, and none is logged twice.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hart_kernel::{AgentEvent, EventSink, Interrupt, Reached, async_trait};
+use hart_types::{Message, MessageId, RunId, ToolCallId, UsageMetadata};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::Totals;
+use crate::event::{LogEvent, Logged, StepRef, Task, empty, raw};
+use crate::tape::Tape;
+use crate::values::ValuesEncoder;
+
+/// Hears one run, its agent and the agents inside of its calls.
+#[derive(Debug)]
+pub(crate) struct RunSink {
+    run: RunId,
+    tape: Arc<Tape>,
+    /// One voice per agent, by namespace; held only to note what was said.
+    voices: Mutex<HashMap<Vec<String>, Voice>>,
+    totals: Mutex<Totals>,
+    /// The newest step and what comes after it.
+    reached: Mutex<Option<Reached>>,
+}
+
+/// What must be remembered of an agent to tell its story.
+#[derive(Debug, Default)]
+struct Voice {
+    step: i64,
+    /// Whether the step is a batch of tool calls.
+    in_tools: bool,
+    node: String,
+    /// Messages whose text is in the log already.
+    told: HashSet<MessageId>,
+    paused: Option<Vec<Interrupt>>,
+    values: ValuesEncoder,
+}
+
+impl RunSink {
+    pub(crate) fn new(run: RunId, tape: Arc<Tape>) -> Self {
+        Self { run, tape, voices: Mutex::default(), totals: Mutex::default(), reached: Mutex::default() }
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn reached(&self) -> Option<Reached> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) async fn log(&self, event: LogEvent) {
+        self.tape.push(Logged { namespace: Vec::new(), event }, None).await;
+    }
+
+    async fn tell(&self, namespace: Vec<String>, event: AgentEvent) {
+        if let AgentEvent::Child { call_id, event, .. } = event {
+            let inside = self.with(&namespace, |voice| voice.tool_task(&self.run, &call_id).namespace());
+            let namespace = namespace.into_iter().chain([inside]).collect();
+            return Box::pin(self.tell(namespace, *event)).await;
+        }
+        self.count(&event);
+        let is_root = namespace.is_empty();
+        let reached = match &event {
+            AgentEvent::Values(reached) if is_root => Some(reached.clone()),
+            _ => None,
+        };
+        if reached.is_some() {
+            self.reached.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&reached);
+        }
+        for event in self.with(&namespace, |voice| voice.hear(&self.run, event, is_root)) {
+            let state = matches!(event, LogEvent::Values { .. }).then(|| reached.clone()).flatten();
+            self.tape.push(Logged { namespace: namespace.clone(), event }, state).await;
+        }
+    }
+
+    fn with<T>(&self, namespace: &[String], work: impl FnOnce(&mut Voice) -> T) -> T {
+        let mut voices = self.voices.lock().unwrap_or_else(PoisonError::into_inner);
+        match voices.get_mut(namespace) {
+            Some(voice) => work(voice),
+            None => work(voices.entry(namespace.to_vec()).or_default()),
+        }
+    }
+
+    fn count(&self, event: &AgentEvent) {
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            AgentEvent::ModelStarted => totals.model_calls += 1,
+            AgentEvent::ToolStarted(_) => totals.tool_calls += 1,
+            AgentEvent::MessageChunk(chunk) => {
+                if let Some(usage) = usage(chunk) {
+                    totals.usage.add(usage);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[async_trait]
+impl EventSink for RunSink {
+    async fn emit(&self, event: AgentEvent) {
+        self.tell(Vec::new(), event).await;
+    }
+}
+
+impl Voice {
+    fn hear(&mut self, run: &RunId, event: AgentEvent, is_root: bool) -> Vec<LogEvent> {
+        match event {
+            AgentEvent::ModelStarted => {
+                self.step += 1;
+                self.in_tools = false;
+                vec![LogEvent::TaskStarted { task: self.model_task(run), input: empty() }]
+            }
+            AgentEvent::MessageChunk(chunk) => {
+                self.told.extend(chunk.id.clone());
+                vec![LogEvent::Chunk { task: self.model_task(run), message: raw(&chunk) }]
+            }
+            AgentEvent::Message(message) => self.message(run, &message),
+            AgentEvent::Updates { node, update } => self.updates(run, &node, &update),
+            AgentEvent::Values(reached) => vec![self.values(&reached, is_root)],
+            AgentEvent::ToolStarted(call) => {
+                if !self.in_tools {
+                    self.step += 1;
+                    self.in_tools = true;
+                }
+                let id = call.id.clone().unwrap_or_else(|| "".into());
+                vec![LogEvent::TaskStarted { task: self.tool_task(run, &id), input: raw(&call) }]
+            }
+            AgentEvent::ToolProgress { call_id, text } => {
+                let data = json!({"type": "tool_progress", "tool_call_id": call_id, "text": text});
+                vec![LogEvent::Custom { data }]
+            }
+            AgentEvent::ToolFinished(message) => self.tool_finished(run, &message),
+            AgentEvent::Paused(interrupts) => {
+                self.paused = Some(interrupts.to_vec());
+                vec![LogEvent::Paused { interrupts: interrupts.to_vec() }]
+            }
+            AgentEvent::Custom(data) => vec![LogEvent::Custom { data }],
+            // Told in its own namespace.
+            AgentEvent::Child { .. } => Vec::new(),
+        }
+    }
+
+    /// A message that entered the thread. What came in with the input is in the first state, and only there.
+    fn message(&mut self, run: &RunId, message: &Message) -> Vec<LogEvent> {
+        let known = message.id.as_ref().is_some_and(|id| self.told.contains(id));
+        if known || self.node == "input" {
+            return Vec::new();
+        }
+        self.told.extend(message.id.clone());
+        vec![LogEvent::Message { task: self.node_task(run), message: raw(message) }]
+    }
+
+    fn updates(&mut self, run: &RunId, node: &str, update: &Map<String, Value>) -> Vec<LogEvent> {
+        node.clone_into(&mut self.node);
+        if node == "input" || update.is_empty() {
+            return Vec::new();
+        }
+        let told = LogEvent::Updates { node: node.to_owned(), update: raw(update) };
+        if node != "model" {
+            return vec![told];
+        }
+        let finished =
+            LogEvent::TaskFinished { task: self.model_task(run), result: raw(update), error: None };
+        vec![finished, told]
+    }
+
+    fn tool_finished(&mut self, run: &RunId, message: &Message) -> Vec<LogEvent> {
+        let call = message.as_tool_result().map_or_else(|| "".into(), |result| result.tool_call_id.clone());
+        let task = self.tool_task(run, &call);
+        self.told.extend(message.id.clone());
+        let result = raw(&json!({ "messages": [message] }));
+        vec![
+            LogEvent::Message { task: task.clone(), message: raw(message) },
+            LogEvent::TaskFinished { task, result, error: None },
+        ]
+    }
+
+    fn values(&mut self, reached: &Reached, is_root: bool) -> LogEvent {
+        if !is_root {
+            let bytes = self.values.encode(&reached.values, None);
+            return match serde_json::from_slice(&bytes) {
+                Ok(values) => LogEvent::ChildValues { values },
+                Err(_) => LogEvent::ChildValues { values: empty() },
+            };
+        }
+        let step = StepRef {
+            checkpoint: reached.checkpoint.clone(),
+            parent: reached.parent.clone(),
+            source: reached.source,
+            step: self.step,
+            next: reached.next.as_deref().map(str::to_owned),
+        };
+        LogEvent::Values { step, interrupts: self.paused.take() }
+    }
+
+    fn node_task(&self, run: &RunId) -> Task {
+        let node = if self.in_tools { "tools" } else { "model" };
+        self.task(run, node, "")
+    }
+
+    fn model_task(&self, run: &RunId) -> Task {
+        self.task(run, "model", "")
+    }
+
+    fn tool_task(&self, run: &RunId, call: &ToolCallId) -> Task {
+        self.task(run, "tools", call.as_str())
+    }
+
+    /// The same task has the same id whoever looks, and whenever.
+    fn task(&self, run: &RunId, node: &str, call: &str) -> Task {
+        let name =
+            if call.is_empty() { format!("{run}/{}/{node}", self.step) } else { format!("{run}/{call}") };
+        let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string();
+        Task { id, node: node.to_owned(), step: self.step }
+    }
+}
+
+fn usage(chunk: &Message) -> Option<&UsageMetadata> {
+    match &chunk.body {
+        hart_types::Body::AiChunk(chunk) => chunk.ai.usage.as_ref(),
+        _ => None,
+    }
+}

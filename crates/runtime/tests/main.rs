@@ -1,0 +1,13 @@
+//! Runs over a real store, with a model that follows the words it is sent.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod runs;
+mod stream;
+mod support;
+mod threads;

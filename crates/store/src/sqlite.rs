@@ -1,0 +1,104 @@
+//! One SQLite file: a writer that commits in groups, a few readers beside it.
+//!
+//! Invariant: every write goes through the one writer, so its order is the order of the file.
+
+mod connection;
+mod events;
+mod items;
+mod migrations;
+mod readers;
+mod row;
+mod runs;
+mod steps;
+mod threads;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hart_runtime::port::StoreError;
+use rusqlite::Connection;
+
+use self::readers::Readers;
+use self::writer::Writer;
+
+/// A copy is the same store.
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    writer: Writer,
+    /// None for a store in memory, which has the writer's connection alone.
+    readers: Option<Readers>,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{} is of a newer hart (its version is {found}, this one knows {known}); update hart", path.display())]
+    Newer { path: PathBuf, found: u32, known: u32 },
+    #[error(
+        "{} is damaged: {finding}; put it aside and restore a backup (`hart backup` makes them)",
+        path.display()
+    )]
+    Damaged { path: PathBuf, finding: String },
+    #[error("cannot open {}; check that the data directory is writable, or set HART_HOME", path.display())]
+    Sqlite {
+        path: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
+}
+
+impl SqliteStore {
+    /// Opens or makes the file, brings it up to date and looks whether it is whole.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let connection = connection::writer(path)?;
+        let readers = Readers::new(path.to_owned());
+        Ok(Self { writer: Writer::start(connection), readers: Some(readers) })
+    }
+
+    /// Forgets everything when the last copy goes.
+    pub fn in_memory() -> Result<Self, OpenError> {
+        Ok(Self { writer: Writer::start(connection::memory()?), readers: None })
+    }
+
+    /// Copies the file as it is now, while everything goes on.
+    pub async fn backup(&self, to: PathBuf) -> Result<(), StoreError> {
+        self.read(move |connection| {
+            let mut copy = Connection::open(&to)?;
+            let backup = rusqlite::backup::Backup::new(connection, &mut copy)?;
+            backup.run_to_completion(1024, std::time::Duration::from_millis(5), None)
+        })
+        .await
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.submit(move |connection| work(connection).map_err(failure)).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match &self.readers {
+            Some(readers) => readers.run(move |connection| work(connection).map_err(failure)).await,
+            None => self.writer.submit(move |connection| work(connection).map_err(failure)).await,
+        }
+    }
+}
+
+fn failure(error: rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full,
+        _ => StoreError::failed("the database refused", error),
+    }
+}
+
+/// For work that cannot be done because the other side is gone.
+fn gone() -> StoreError {
+    StoreError::Failed { message: "the database is being closed".to_owned(), source: None }
+}
+
+type Shared<T> = Arc<T>;

@@ -1,0 +1,89 @@
+//! Connections set up the way hart needs them.
+//!
+//! Invariant: a writer's commit is on the disk before it returns; a reader cannot write.
+
+use std::path::Path;
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+
+use super::{OpenError, migrations};
+
+// Older ones can corrupt a file in WAL mode with two connections.
+const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "the bundled SQLite is too old");
+
+pub(super) fn writer(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let mut connection = Connection::open(path).map_err(failed)?;
+    check(&connection, path)?;
+    prepare_writer(&connection).map_err(failed)?;
+    migrations::apply(&mut connection, path)?;
+    Ok(connection)
+}
+
+pub(super) fn memory() -> Result<Connection, OpenError> {
+    let path = Path::new(":memory:");
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let mut connection = Connection::open_in_memory().map_err(failed)?;
+    prepare_writer(&connection).map_err(failed)?;
+    migrations::apply(&mut connection, path)?;
+    Ok(connection)
+}
+
+pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", "on")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 2000)?;
+    prepare(connection)
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("json_has", 2, flags, |context| {
+        let parse = |index| -> rusqlite::Result<Value> {
+            let text: String = context.get(index)?;
+            Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
+        };
+        Ok(contains(&parse(0)?, &parse(1)?))
+    })
+}
+
+/// Whether all of `part` is in `whole`: maps by key, lists as sets, the rest by equality.
+pub(super) fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => {
+            part.iter().all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part)))
+        }
+        (Value::Array(whole), Value::Array(part)) => {
+            part.iter().all(|part| whole.iter().any(|whole| contains(whole, part)))
+        }
+        (whole, part) => whole == part,
+    }
+}
+
+/// A quick look at the whole file; a new one has nothing to find.
+fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let finding: Result<String, _> = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+    match finding {
+        Ok(ok) if ok == "ok" => Ok(()),
+        Ok(finding) => Err(OpenError::Damaged { path: path.to_owned(), finding }),
+        Err(error) => match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
+                Err(OpenError::Damaged { path: path.to_owned(), finding: error.to_string() })
+            }
+            _ => Err(OpenError::Sqlite { path: path.to_owned(), source: error }),
+        },
+    }
+}

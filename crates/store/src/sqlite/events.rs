@@ -1,0 +1,109 @@
+//! Events in SQLite.
+//!
+//! Invariant: a number is the row's key, so it cannot be given twice.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use hart_kernel::Timestamp;
+use hart_runtime::port::{EventScope, Events, StoreError, StoredEvent};
+use hart_types::{EventId, RunId};
+use rusqlite::{OptionalExtension, Row, params};
+
+use super::SqliteStore;
+use super::row::{get_text, time};
+
+#[async_trait]
+impl Events for SqliteStore {
+    async fn append_events(&self, events: Vec<StoredEvent>) -> Result<(), StoreError> {
+        self.write(move |db| {
+            let mut insert = db.prepare_cached(
+                "INSERT INTO events (seq, ms, run, thread, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
+            for StoredEvent { id, run, thread, payload } in &events {
+                insert.execute(params![
+                    signed(id.seq),
+                    signed(id.ms),
+                    run.as_str(),
+                    thread.as_str(),
+                    payload.as_ref()
+                ])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn events(
+        &self,
+        scope: &EventScope,
+        after: u64,
+        limit: u64,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let (column, id) = match scope {
+            EventScope::Run(run) => ("run", run.as_str().to_owned()),
+            EventScope::Thread(thread) => ("thread", thread.as_str().to_owned()),
+        };
+        self.read(move |db| {
+            let sql = format!("SELECT * FROM events WHERE {column} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
+            db.prepare_cached(&sql)?.query_map(params![id, signed(after), signed(limit)], read)?.collect()
+        })
+        .await
+    }
+
+    async fn event_bounds(&self, run: &RunId) -> Result<Option<(EventId, EventId)>, StoreError> {
+        let run = run.clone();
+        self.read(move |db| {
+            let end = |order: &str| {
+                let sql = format!("SELECT seq, ms FROM events WHERE run = ?1 ORDER BY seq {order} LIMIT 1");
+                db.prepare_cached(&sql)?.query_row([run.as_str()], id).optional()
+            };
+            Ok(end("ASC")?.zip(end("DESC")?))
+        })
+        .await
+    }
+
+    async fn last_event(&self) -> Result<u64, StoreError> {
+        self.read(|db| {
+            // Also counts those that were forgotten.
+            db.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?
+                .query_row([], |row| row.get::<_, i64>(0))
+                .optional()
+        })
+        .await
+        .map(|last| last.map_or(0, unsigned))
+    }
+
+    async fn forget_events(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.write(move |db| {
+            db.prepare_cached(
+                "DELETE FROM events WHERE run IN
+                    (SELECT id FROM runs WHERE status NOT IN ('pending', 'running') AND updated_at < ?1)",
+            )?
+            .execute([time(before)])
+        })
+        .await
+        .map(|count| count as u64)
+    }
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
+    let payload: Vec<u8> = row.get("payload")?;
+    Ok(StoredEvent {
+        id: id(row)?,
+        run: get_text(row, "run")?,
+        thread: get_text(row, "thread")?,
+        payload: Bytes::from(payload),
+    })
+}
+
+fn id(row: &Row<'_>) -> rusqlite::Result<EventId> {
+    Ok(EventId { ms: unsigned(row.get("ms")?), seq: unsigned(row.get("seq")?) })
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

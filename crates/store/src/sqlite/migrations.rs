@@ -1,0 +1,30 @@
+//! The steps from an empty file to the newest shape of it.
+//!
+//! Invariant: a migration that was ever handed out is never changed; a new shape is a new migration.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::OpenError;
+
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_threads_and_runs.sql"),
+    include_str!("../../migrations/0002_items.sql"),
+];
+
+pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    if found > known {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    }
+    for (version, migration) in (1_u32..).zip(MIGRATIONS).skip(found as usize) {
+        let step = connection.transaction().map_err(failed)?;
+        step.execute_batch(migration).map_err(failed)?;
+        step.pragma_update(None, "user_version", version).map_err(failed)?;
+        step.commit().map_err(failed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! A few connections that only read, beside the writer and each other.
+//!
+//! Invariant: a connection is used by one reader at a time and comes back, whatever the reader did; all that a reader
+//! sees is of one moment.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hart_runtime::port::StoreError;
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use super::{connection, failure, gone};
+
+/// Readers beyond this wait: two cores are busy with four.
+const READERS: usize = 4;
+
+#[derive(Clone, Debug)]
+pub(super) struct Readers {
+    pool: Arc<Pool>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    path: PathBuf,
+    /// Opened on first use. The lock is held only to take one out or put one back.
+    idle: Mutex<Vec<Connection>>,
+    slots: Semaphore,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let pool = Pool { path, idle: Mutex::default(), slots: Semaphore::new(READERS) };
+        Self { pool: Arc::new(pool) }
+    }
+
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _slot = self.pool.slots.acquire().await.map_err(|_| gone())?;
+        let pool = Arc::clone(&self.pool);
+        let read = tokio::task::spawn_blocking(move || {
+            let idle = pool.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match idle {
+                Some(connection) => connection,
+                None => connection::reader(&pool.path).map_err(failure)?,
+            };
+            let done = one_view(&connection, work);
+            pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            done
+        });
+        read.await.unwrap_or_else(|error| Err(StoreError::failed("a read was cut off", error)))
+    }
+}
+
+fn one_view<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let view = connection.unchecked_transaction().map_err(failure)?;
+    let done = work(&view);
+    view.finish().map_err(failure)?;
+    done
+}

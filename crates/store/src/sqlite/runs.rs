@@ -1,0 +1,210 @@
+//! Runs in SQLite.
+//!
+//! Invariant: a unique index, not this code, keeps a second run of a thread from running.
+
+use async_trait::async_trait;
+use hart_kernel::Timestamp;
+use hart_runtime::Run;
+use hart_runtime::port::{Admission, RunEnd, RunQuery, Runs, StoreError};
+use hart_types::{MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
+use super::{SqliteStore, steps, threads};
+
+/// Every column, and the thread's id for its number.
+const SELECT: &str =
+    "SELECT runs.*, threads.id AS thread_id FROM runs JOIN threads ON threads.n = runs.thread";
+
+#[async_trait]
+impl Runs for SqliteStore {
+    async fn admit(&self, run: Run) -> Result<Admission, StoreError> {
+        let missing = StoreError::NoThread(run.thread.clone());
+        let admitted = self.write(move |db| {
+            if let Some(key) = &run.idempotency_key
+                && let Some(same) = first(db, "idempotency_key = ?1", params![key])?
+            {
+                return Ok(Some(Admission::Repeated(same)));
+            }
+            let Some((thread, _)) = threads::find(db, &run.thread)? else { return Ok(None) };
+            let others = active(db, thread)?;
+            if run.multitask == MultitaskStrategy::Reject
+                && let Some(active) = others.first()
+            {
+                return Ok(Some(Admission::Rejected { active: active.clone() }));
+            }
+            insert(db, thread, &run)?;
+            set_thread(db, thread, ThreadStatus::Busy, run.created_at)?;
+            Ok(Some(Admission::Admitted { run, others }))
+        });
+        admitted.await?.ok_or(missing)
+    }
+
+    async fn claim(&self, thread: &ThreadId, now: Timestamp) -> Result<Option<Run>, StoreError> {
+        let thread = thread.clone();
+        self.write(move |db| {
+            let Some((n, row)) = threads::find(db, &thread)? else { return Ok(None) };
+            let waiting = active(db, n)?;
+            if waiting.iter().any(|run| run.status == RunStatus::Running) {
+                return Ok(None);
+            }
+            let Some(run) = waiting.into_iter().find(|run| run.start_at <= now) else { return Ok(None) };
+            let base = run.base.or(row.head);
+            db.prepare_cached("UPDATE runs SET status = ?2, updated_at = ?3, base = ?4 WHERE id = ?1")?
+                .execute(params![
+                    run.id.as_str(),
+                    RunStatus::Running.as_str(),
+                    time(now),
+                    base.as_ref().map(|base| base.as_str())
+                ])?;
+            Ok(Some(Run { status: RunStatus::Running, updated_at: now, base, ..run }))
+        })
+        .await
+    }
+
+    async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
+        let id = id.clone();
+        self.read(move |db| find(db, &id)).await
+    }
+
+    async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, StoreError> {
+        let query = query.clone();
+        self.read(move |db| {
+            let statuses: Vec<&str> = query.status.iter().map(|status| status.as_str()).collect();
+            let sql = format!(
+                "{SELECT} WHERE (?1 IS NULL OR threads.id = ?1)
+                   AND (?2 = '[]' OR runs.status IN (SELECT value FROM json_each(?2)))
+                 ORDER BY runs.n DESC LIMIT ?3 OFFSET ?4"
+            );
+            db.prepare_cached(&sql)?
+                .query_map(
+                    params![
+                        query.thread.as_ref().map(ThreadId::as_str),
+                        json(&statuses),
+                        i64::try_from(query.limit).unwrap_or(i64::MAX),
+                        i64::try_from(query.offset).unwrap_or(i64::MAX),
+                    ],
+                    read,
+                )?
+                .collect()
+        })
+        .await
+    }
+
+    async fn end_run(&self, id: &RunId, end: RunEnd) -> Result<Option<Run>, StoreError> {
+        let id = id.clone();
+        self.write(move |db| {
+            let Some(run) = find(db, &id)?.filter(|run| run.status.is_active()) else { return Ok(None) };
+            let RunEnd { status, error, totals, thread_status, at, base } = end;
+            let base = base.or(run.base.clone());
+            db.prepare_cached(
+                "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6 WHERE id = ?1",
+            )?
+            .execute(params![
+                id.as_str(),
+                status.as_str(),
+                error.as_ref().map(json),
+                json(&totals),
+                time(at),
+                base.as_ref().map(|base| base.as_str())
+            ])?;
+            if let Some((n, _)) = threads::find(db, &run.thread)? {
+                let left = active(db, n)?;
+                let thread_status = if left.is_empty() { thread_status } else { ThreadStatus::Busy };
+                set_thread(db, n, thread_status, at)?;
+                db.prepare_cached("UPDATE threads SET error = ?2 WHERE n = ?1")?
+                    .execute(params![n, error.as_ref().map(json)])?;
+            }
+            Ok(Some(Run { status, error, totals, updated_at: at, base, ..run }))
+        })
+        .await
+    }
+
+    async fn undo_run(&self, id: &RunId, now: Timestamp) -> Result<bool, StoreError> {
+        let id = id.clone();
+        self.write(move |db| {
+            let Some(run) = find(db, &id)? else { return Ok(false) };
+            steps::undo(db, &run, now)?;
+            db.prepare_cached("DELETE FROM events WHERE run = ?1")?.execute([id.as_str()])?;
+            db.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([id.as_str()])?;
+            if let Some((n, thread)) = threads::find(db, &run.thread)?
+                && thread.status == ThreadStatus::Busy
+                && active(db, n)?.is_empty()
+            {
+                set_thread(db, n, ThreadStatus::Idle, now)?;
+            }
+            Ok(true)
+        })
+        .await
+    }
+}
+
+fn find(db: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
+    first(db, "runs.id = ?1", params![id.as_str()])
+}
+
+fn first(db: &Connection, clause: &str, values: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<Option<Run>> {
+    db.prepare_cached(&format!("{SELECT} WHERE {clause}"))?.query_row(values, read).optional()
+}
+
+/// Pending and running, oldest first.
+fn active(db: &Connection, thread: i64) -> rusqlite::Result<Vec<Run>> {
+    let sql =
+        format!("{SELECT} WHERE runs.thread = ?1 AND runs.status IN ('pending', 'running') ORDER BY runs.n");
+    db.prepare_cached(&sql)?.query_map([thread], read)?.collect()
+}
+
+fn set_thread(db: &Connection, n: i64, status: ThreadStatus, at: Timestamp) -> rusqlite::Result<()> {
+    db.prepare_cached("UPDATE threads SET status = ?2, updated_at = ?3 WHERE n = ?1")?.execute(params![
+        n,
+        status.as_str(),
+        time(at)
+    ])?;
+    Ok(())
+}
+
+fn insert(db: &Connection, thread: i64, run: &Run) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, updated_at,
+                           start_at, error, totals, base, idempotency_key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+    )?
+    .execute(params![
+        run.id.as_str(),
+        thread,
+        run.assistant.as_str(),
+        run.user.as_str(),
+        run.status.as_str(),
+        json(&run.metadata),
+        json(&run.kwargs),
+        run.multitask.as_str(),
+        time(run.created_at),
+        time(run.updated_at),
+        time(run.start_at),
+        run.error.as_ref().map(json),
+        json(&run.totals),
+        run.base.as_ref().map(|base| base.as_str()),
+        run.idempotency_key,
+    ])?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
+    Ok(Run {
+        id: get_text(row, "id")?,
+        thread: get_text(row, "thread_id")?,
+        assistant: get_text(row, "assistant")?,
+        user: get_text(row, "user")?,
+        status: get_word(row, "status")?,
+        metadata: get_json(row, "metadata")?,
+        kwargs: get_json(row, "kwargs")?,
+        multitask: get_word(row, "multitask")?,
+        created_at: get_time(row, "created_at")?,
+        updated_at: get_time(row, "updated_at")?,
+        start_at: get_time(row, "start_at")?,
+        error: get_optional_json(row, "error")?,
+        totals: get_json(row, "totals")?,
+        base: get_optional_text(row, "base")?,
+        idempotency_key: row.get("idempotency_key")?,
+    })
+}

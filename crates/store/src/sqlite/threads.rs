@@ -1,0 +1,235 @@
+//! Threads in SQLite.
+//!
+//! Invariant: `thread_tags` holds exactly the top-level words and numbers of each thread's metadata.
+
+use async_trait::async_trait;
+use hart_runtime::Thread;
+use hart_runtime::port::{Created, Order, StoreError, ThreadPatch, ThreadQuery, ThreadSort, Threads};
+use hart_types::ThreadId;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use serde_json::{Map, Value};
+
+use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
+use super::{SqliteStore, steps};
+
+#[async_trait]
+impl Threads for SqliteStore {
+    async fn create_thread(&self, thread: Thread) -> Result<Created, StoreError> {
+        self.write(move |db| match find(db, &thread.id)? {
+            Some((_, existing)) => Ok(Created::Existing(existing)),
+            None => insert(db, &thread).map(|_| Created::New(thread)),
+        })
+        .await
+    }
+
+    async fn thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
+        let id = id.clone();
+        self.read(move |db| Ok(find(db, &id)?.map(|(_, thread)| thread))).await
+    }
+
+    async fn patch_thread(&self, id: &ThreadId, patch: ThreadPatch) -> Result<Option<Thread>, StoreError> {
+        let id = id.clone();
+        self.write(move |db| {
+            let Some((n, mut thread)) = find(db, &id)? else { return Ok(None) };
+            if let Some(metadata) = patch.metadata {
+                thread.metadata.extend(metadata);
+                tag(db, n, &thread.metadata)?;
+            }
+            thread.config = patch.config.unwrap_or(thread.config);
+            thread.status = patch.status.unwrap_or(thread.status);
+            thread.error = patch.error.unwrap_or(thread.error);
+            thread.updated_at = patch.updated_at.unwrap_or(thread.updated_at);
+            db.prepare_cached(
+                "UPDATE threads SET metadata = ?2, config = ?3, status = ?4, error = ?5, updated_at = ?6 WHERE n = ?1",
+            )?
+            .execute(params![
+                n,
+                json(&thread.metadata),
+                json(&thread.config),
+                thread.status.as_str(),
+                thread.error.as_ref().map(json),
+                time(thread.updated_at),
+            ])?;
+            Ok(Some(thread))
+        })
+        .await
+    }
+
+    async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
+        let id = id.clone();
+        self.write(move |db| delete(db, &id)).await
+    }
+
+    async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError> {
+        let query = query.clone();
+        self.read(move |db| {
+            let Filter { sql, mut values } = filter(db, &query)?;
+            let sql = format!("SELECT * FROM threads {sql} {} LIMIT ? OFFSET ?", order(&query));
+            values.push(Sql::Integer(i64::try_from(query.limit).unwrap_or(i64::MAX)));
+            values.push(Sql::Integer(i64::try_from(query.offset).unwrap_or(i64::MAX)));
+            let mut statement = db.prepare_cached(&sql)?;
+            statement.query_map(params_from_iter(values), read)?.collect()
+        })
+        .await
+    }
+
+    async fn count_threads(&self, query: &ThreadQuery) -> Result<u64, StoreError> {
+        let query = query.clone();
+        self.read(move |db| {
+            let Filter { sql, values } = filter(db, &query)?;
+            let count = format!("SELECT count(*) FROM threads {sql}");
+            db.prepare_cached(&count)?.query_row(params_from_iter(values), |row| row.get::<_, i64>(0))
+        })
+        .await
+        .map(|count| u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: Thread) -> Result<Thread, StoreError> {
+        let from = from.clone();
+        let missing = StoreError::NoThread(from.clone());
+        let copied = self.write(move |db| {
+            let Some((source, original)) = find(db, &from)? else { return Ok(None) };
+            let copy = Thread { head: original.head, ..to };
+            let target = insert(db, &copy)?;
+            steps::copy(db, source, target)?;
+            Ok(Some(copy))
+        });
+        copied.await?.ok_or(missing)
+    }
+}
+
+/// Its number and itself.
+pub(super) fn find(db: &Connection, id: &ThreadId) -> rusqlite::Result<Option<(i64, Thread)>> {
+    db.prepare_cached("SELECT * FROM threads WHERE id = ?1")?
+        .query_row([id.as_str()], |row| Ok((row.get("n")?, read(row)?)))
+        .optional()
+}
+
+pub(super) fn delete(db: &Connection, id: &ThreadId) -> rusqlite::Result<bool> {
+    let Some((n, _)) = find(db, id)? else { return Ok(false) };
+    let orphans = steps::blobs_of_thread(db, n)?;
+    db.prepare_cached("DELETE FROM events WHERE thread = ?1")?.execute([id.as_str()])?;
+    db.prepare_cached("DELETE FROM threads WHERE n = ?1")?.execute([n])?;
+    steps::drop_unused(db, orphans)?;
+    Ok(true)
+}
+
+fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> {
+    db.prepare_cached(
+        "INSERT INTO threads (id, user, created_at, updated_at, state_updated_at, metadata, config, status, error,
+                              head, temporary)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute(params![
+        thread.id.as_str(),
+        thread.user.as_str(),
+        time(thread.created_at),
+        time(thread.updated_at),
+        time(thread.state_updated_at),
+        json(&thread.metadata),
+        json(&thread.config),
+        thread.status.as_str(),
+        thread.error.as_ref().map(json),
+        thread.head.as_ref().map(|head| head.as_str()),
+        thread.temporary,
+    ])?;
+    let n = db.last_insert_rowid();
+    tag(db, n, &thread.metadata)?;
+    Ok(n)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Thread> {
+    Ok(Thread {
+        id: get_text(row, "id")?,
+        user: get_text(row, "user")?,
+        created_at: get_time(row, "created_at")?,
+        updated_at: get_time(row, "updated_at")?,
+        state_updated_at: get_time(row, "state_updated_at")?,
+        metadata: get_json(row, "metadata")?,
+        config: get_json(row, "config")?,
+        status: get_word(row, "status")?,
+        error: get_optional_json(row, "error")?,
+        head: get_optional_text(row, "head")?,
+        temporary: row.get("temporary")?,
+    })
+}
+
+fn tag(db: &Connection, n: i64, metadata: &Map<String, Value>) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM thread_tags WHERE thread = ?1")?.execute([n])?;
+    let mut insert = db.prepare_cached("INSERT INTO thread_tags (key, value, thread) VALUES (?1, ?2, ?3)")?;
+    for (key, value) in metadata.iter().filter(|(_, value)| is_word(value)) {
+        insert.execute(params![key, value.to_string(), n])?;
+    }
+    Ok(())
+}
+
+/// What a tag can be: a value that is compared whole.
+fn is_word(value: &Value) -> bool {
+    !value.is_object() && !value.is_array()
+}
+
+struct Filter {
+    sql: String,
+    values: Vec<Sql>,
+}
+
+/// A tag that fewer threads than this have is where a search begins; others are met often enough on the way.
+const RARE: i64 = 2000;
+
+fn filter(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Filter> {
+    let mut clauses = vec!["temporary = 0".to_owned()];
+    let mut values: Vec<Sql> = Vec::new();
+    let text = |text: &str| Sql::Text(text.to_owned());
+    if let Some(user) = &query.user {
+        clauses.push("user = ?".to_owned());
+        values.push(text(user.as_str()));
+    }
+    if let Some(status) = query.status {
+        clauses.push("status = ?".to_owned());
+        values.push(text(status.as_str()));
+    }
+    if let Some(ids) = &query.ids {
+        let ids: Vec<&str> = ids.iter().map(ThreadId::as_str).collect();
+        clauses.push("id IN (SELECT value FROM json_each(?))".to_owned());
+        values.push(Sql::Text(json(&ids)));
+    }
+    let (words, others): (Map<_, _>, Map<_, _>) =
+        query.metadata.clone().into_iter().partition(|(_, value)| is_word(value));
+    for (key, value) in words {
+        let value = value.to_string();
+        let count: i64 = db
+            .prepare_cached(
+                "SELECT count(*) FROM (SELECT 1 FROM thread_tags WHERE key = ?1 AND value = ?2 LIMIT ?3)",
+            )?
+            .query_row(params![key, value, RARE], |row| row.get(0))?;
+        clauses.push(if count < RARE {
+            "n IN (SELECT thread FROM thread_tags WHERE key = ? AND value = ?)".to_owned()
+        } else {
+            "EXISTS (SELECT 1 FROM thread_tags WHERE key = ? AND value = ? AND thread = +threads.n)"
+                .to_owned()
+        });
+        values.extend([Sql::Text(key), Sql::Text(value)]);
+    }
+    if !others.is_empty() {
+        clauses.push("json_has(metadata, ?)".to_owned());
+        values.push(Sql::Text(json(&others)));
+    }
+    Ok(Filter { sql: format!("WHERE {}", clauses.join(" AND ")), values })
+}
+
+/// The number decides between equals, so that pages do not overlap.
+fn order(query: &ThreadQuery) -> String {
+    let column = match query.sort {
+        ThreadSort::Id => "id",
+        ThreadSort::Status => "status",
+        ThreadSort::Created => "created_at",
+        ThreadSort::Updated => "updated_at",
+        ThreadSort::StateUpdated => "state_updated_at",
+    };
+    let direction = match query.order {
+        Order::Ascending => "ASC",
+        Order::Descending => "DESC",
+    };
+    format!("ORDER BY {column} {direction}, n {direction}")
+}

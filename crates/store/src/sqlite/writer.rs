@@ -1,0 +1,91 @@
+//! The one thread that writes.
+//!
+//! Invariant: whoever waits hears of success only after the commit that holds its work is on the disk.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use hart_runtime::port::StoreError;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::{Shared, failure, gone};
+
+/// What one commit may hold: beyond this, those who wait would wait for others' work.
+const GROUP: usize = 256;
+
+#[derive(Clone, Debug)]
+pub(super) struct Writer {
+    jobs: Shared<Sender<Job>>,
+}
+
+/// Does its work inside the open transaction, and gives what to do once that is decided.
+type Job = Box<dyn FnOnce(&Connection) -> Finish + Send>;
+type Finish = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+impl Writer {
+    pub(super) fn start(connection: Connection) -> Self {
+        let (jobs, queue) = channel();
+        // Ends when the last sender is gone and the queue is empty.
+        std::thread::spawn(move || serve(&connection, &queue));
+        Self { jobs: jobs.into() }
+    }
+
+    pub(super) async fn submit<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let done = alone(connection, work);
+            Box::new(move |committed: Result<(), StoreError>| {
+                // Nobody may be waiting any more; the work is done all the same.
+                let _ = reply.send(committed.and(done));
+            })
+        });
+        self.jobs.send(job).map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+fn serve(connection: &Connection, queue: &Receiver<Job>) {
+    while let Ok(first) = queue.recv() {
+        if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+            // The work is dropped with its reply, and whoever waits is told that the database is gone.
+            tracing::error!(%error, "no transaction could be opened");
+            continue;
+        }
+        let mut finished = vec![first(connection)];
+        finished.extend(queue.try_iter().take(GROUP - 1).map(|job| job(connection)));
+        let committed = connection.execute_batch("COMMIT");
+        if let Err(error) = &committed {
+            tracing::error!(%error, "a commit failed");
+            let _ = connection.execute_batch("ROLLBACK");
+        }
+        for finish in finished {
+            finish(committed.as_ref().copied().map_err(not_committed));
+        }
+    }
+}
+
+/// One job's failure undoes that job and not its neighbours.
+fn alone<T>(
+    connection: &Connection,
+    work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    connection.execute_batch("SAVEPOINT job").map_err(failure)?;
+    let done = work(connection);
+    let end = if done.is_ok() { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
+    // A full disk may have rolled back the whole transaction already; then there is nothing left to end.
+    match connection.execute_batch(end) {
+        Ok(()) => done,
+        Err(error) => done.and(Err(failure(error))),
+    }
+}
+
+/// The error of a commit is told to all who were in it.
+fn not_committed(error: &rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full,
+        _ => StoreError::Failed { message: format!("the database did not commit: {error}"), source: None },
+    }
+}

@@ -1,0 +1,102 @@
+//! Steps: read back whole, in order, along the branch that was asked for.
+
+use hart_runtime::Thread;
+use hart_runtime::port::{HistoryQuery, StoreError};
+use serde_json::json;
+
+use super::{at, make, step, stores};
+
+fn names(steps: &[hart_kernel::Step]) -> Vec<&str> {
+    steps.iter().map(|step| step.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_step_is_read_back_as_it_was_written() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        let large = json!({"text": "ü".repeat(3000)});
+        let written = vec![
+            step(
+                "1",
+                None,
+                "r",
+                &[("messages", json!([1, null, "\u{0}\u{1F600}"])), ("_private", json!(null))],
+            ),
+            step(
+                "2",
+                Some("1"),
+                "r",
+                &[("messages", large.clone()), ("again", large), ("messages", json!([]))],
+            ),
+        ];
+        store.append_steps(&thread, written.clone()).await.unwrap();
+        assert_eq!(store.steps(&thread, None).await.unwrap(), written, "{name}");
+        let lost = store.append_steps(&"nowhere".into(), written).await;
+        assert!(matches!(lost, Err(StoreError::NoThread(_))), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn each_branch_is_its_own_line() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        for (id, parent) in
+            [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("a")), ("e", Some("d"))]
+        {
+            store.append_steps(&thread, vec![step(id, parent, "r", &[])]).await.unwrap();
+        }
+        let at = |id: &'static str| store.steps(&thread, Some(Box::leak(Box::new(id.into()))));
+        assert_eq!(names(&store.steps(&thread, None).await.unwrap()), ["a", "d", "e"], "{name}");
+        assert_eq!(names(&at("c").await.unwrap()), ["a", "b", "c"], "{name}");
+        assert_eq!(names(&at("a").await.unwrap()), ["a"], "{name}");
+        assert!(at("unknown").await.unwrap().is_empty(), "{name}");
+
+        let history = |query| {
+            let (store, thread) = (store.clone(), thread.clone());
+            async move {
+                let found = store.history(&thread, &query).await.unwrap();
+                found.into_iter().map(|info| (info.id.to_string(), info.number)).collect::<Vec<_>>()
+            }
+        };
+        let all = HistoryQuery { limit: 10, ..HistoryQuery::default() };
+        let pairs =
+            |list: &[(&str, i64)]| list.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect::<Vec<_>>();
+        assert_eq!(
+            history(all.clone()).await,
+            pairs(&[("e", 1), ("d", 0), ("c", 1), ("b", 0), ("a", -1)]),
+            "{name}"
+        );
+        let before = HistoryQuery { before: Some("d".into()), limit: 2, ..all.clone() };
+        assert_eq!(history(before).await, pairs(&[("c", 1), ("b", 0)]), "{name}");
+        assert_eq!(
+            history(HistoryQuery { only: Some("b".into()), ..all.clone() }).await,
+            pairs(&[("b", 0)]),
+            "{name}"
+        );
+        assert!(history(HistoryQuery { run: Some("other".into()), ..all }).await.is_empty(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_has_the_history_and_goes_its_own_way() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        let large = json!(["z".repeat(4000)]);
+        store.append_steps(&thread, vec![step("1", None, "r", &[("messages", large)])]).await.unwrap();
+        let copy =
+            store.copy_thread(&thread, Thread::new("copy".into(), "default".into(), at(5))).await.unwrap();
+        assert_eq!(
+            store.steps(&copy.id, None).await.unwrap(),
+            store.steps(&thread, None).await.unwrap(),
+            "{name}"
+        );
+        store.append_steps(&copy.id, vec![step("2", Some("1"), "r2", &[])]).await.unwrap();
+        assert_eq!(store.steps(&thread, None).await.unwrap().len(), 1, "{name}");
+        // What they share stays as long as one of them is there.
+        store.delete_thread(&thread).await.unwrap();
+        let left = store.steps(&copy.id, None).await.unwrap();
+        assert_eq!(left[0].writes[0].value, json!(["z".repeat(4000)]), "{name}");
+        let lost = store.copy_thread(&thread, Thread::new("x".into(), "default".into(), at(5))).await;
+        assert!(matches!(lost, Err(StoreError::NoThread(_))), "{name}");
+    }
+}

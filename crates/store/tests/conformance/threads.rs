@@ -1,0 +1,150 @@
+//! Threads: made once, found by what they hold, forgotten whole.
+
+use hart_runtime::Failure;
+use hart_runtime::port::{
+    Created, EventScope, HistoryQuery, Order, RunQuery, StoredEvent, ThreadPatch, ThreadQuery, ThreadSort,
+};
+use hart_types::{EventId, MultitaskStrategy, ThreadStatus};
+use serde_json::json;
+
+use super::{at, make, map, run, step, stores, thread};
+
+#[tokio::test]
+async fn a_thread_is_read_back_as_it_was_made_and_made_once() {
+    for (name, store, _dir) in stores() {
+        let mut made = thread("t", 5, json!({"user": "u1", "deep": {"a": [1, "ü", null]}}));
+        made.config = map(json!({"configurable": {}}));
+        made.error = Some(Failure { error: "ValueError".into(), message: "boom".into() });
+        assert_eq!(store.create_thread(made.clone()).await.unwrap(), Created::New(made.clone()), "{name}");
+        let again = thread("t", 9, json!({}));
+        assert_eq!(store.create_thread(again).await.unwrap(), Created::Existing(made.clone()), "{name}");
+        assert_eq!(store.thread(&"t".into()).await.unwrap(), Some(made), "{name}");
+        assert_eq!(store.thread(&"u".into()).await.unwrap(), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_patch_merges_metadata_and_replaces_the_rest() {
+    for (name, store, _dir) in stores() {
+        store.create_thread(thread("t", 0, json!({"a": 1, "b": 2}))).await.unwrap();
+        let patch = ThreadPatch {
+            metadata: Some(map(json!({"b": 3, "c": {"d": 4}}))),
+            status: Some(ThreadStatus::Error),
+            error: Some(Some(Failure { error: "E".into(), message: "m".into() })),
+            updated_at: Some(at(7)),
+            ..ThreadPatch::default()
+        };
+        let patched = store.patch_thread(&"t".into(), patch).await.unwrap().unwrap();
+        assert_eq!(patched.metadata, map(json!({"a": 1, "b": 3, "c": {"d": 4}})), "{name}");
+        assert_eq!((patched.status, patched.updated_at), (ThreadStatus::Error, at(7)), "{name}");
+        assert_eq!(store.thread(&"t".into()).await.unwrap(), Some(patched), "{name}");
+        let clear = ThreadPatch { error: Some(None), ..ThreadPatch::default() };
+        assert_eq!(store.patch_thread(&"t".into(), clear).await.unwrap().unwrap().error, None, "{name}");
+        let found = |key: &str, value| ThreadQuery {
+            metadata: map(json!({ key: value })),
+            limit: 9,
+            ..ThreadQuery::default()
+        };
+        assert_eq!(store.count_threads(&found("b", 2)).await.unwrap(), 0, "{name}");
+        assert_eq!(store.count_threads(&found("b", 3)).await.unwrap(), 1, "{name}");
+        assert!(store.patch_thread(&"u".into(), ThreadPatch::default()).await.unwrap().is_none(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_filters_sorts_and_pages() {
+    for (name, store, _dir) in stores() {
+        for (id, seconds, metadata) in [
+            ("a", 3, json!({"kind": "x", "n": 1})),
+            ("b", 1, json!({"kind": "x", "n": 2, "deep": {"k": ["v", "w"]}})),
+            ("c", 2, json!({"kind": "y", "n": 1})),
+        ] {
+            store.create_thread(thread(id, seconds, metadata)).await.unwrap();
+        }
+        let all = ThreadQuery { limit: 10, ..ThreadQuery::default() };
+        let table = [
+            (all.clone(), vec!["a", "c", "b"]),
+            (ThreadQuery { order: Order::Ascending, ..all.clone() }, vec!["b", "c", "a"]),
+            (
+                ThreadQuery { sort: ThreadSort::Id, order: Order::Ascending, ..all.clone() },
+                vec!["a", "b", "c"],
+            ),
+            (ThreadQuery { limit: 1, offset: 1, ..all.clone() }, vec!["c"]),
+            (ThreadQuery { metadata: map(json!({"kind": "x"})), ..all.clone() }, vec!["a", "b"]),
+            (ThreadQuery { metadata: map(json!({"kind": "x", "n": 1})), ..all.clone() }, vec!["a"]),
+            (ThreadQuery { metadata: map(json!({"kind": "z"})), ..all.clone() }, vec![]),
+            (ThreadQuery { metadata: map(json!({"n": "1"})), ..all.clone() }, vec![]),
+            (ThreadQuery { metadata: map(json!({"deep": {"k": ["w"]}})), ..all.clone() }, vec!["b"]),
+            (ThreadQuery { metadata: map(json!({"deep": {"k": ["u"]}})), ..all.clone() }, vec![]),
+            (
+                ThreadQuery { ids: Some(vec!["c".into(), "b".into(), "z".into()]), ..all.clone() },
+                vec!["c", "b"],
+            ),
+            (ThreadQuery { status: Some(ThreadStatus::Busy), ..all.clone() }, vec![]),
+            (ThreadQuery { user: Some("somebody".into()), ..all.clone() }, vec![]),
+        ];
+        for (query, expected) in table {
+            let found = store.search_threads(&query).await.unwrap();
+            let ids: Vec<&str> = found.iter().map(|thread| thread.id.as_str()).collect();
+            assert_eq!(ids, expected, "{name} {query:?}");
+        }
+        assert_eq!(store.count_threads(&ThreadQuery { limit: 1, ..all }).await.unwrap(), 3, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_common_tag_is_found_as_a_rare_one_is() {
+    for (name, store, _dir) in stores() {
+        for n in 0..2100 {
+            store.create_thread(thread(&format!("t{n:04}"), n, json!({"all": true, "n": n}))).await.unwrap();
+        }
+        let query = |metadata| ThreadQuery { metadata: map(metadata), limit: 2, ..ThreadQuery::default() };
+        let ids = |threads: Vec<hart_runtime::Thread>| {
+            threads.into_iter().map(|t| t.id.to_string()).collect::<Vec<_>>()
+        };
+        let common = store.search_threads(&query(json!({"all": true}))).await.unwrap();
+        assert_eq!(ids(common), ["t2099", "t2098"], "{name}");
+        let both = store.search_threads(&query(json!({"all": true, "n": 7}))).await.unwrap();
+        assert_eq!(ids(both), ["t0007"], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_thread_leaves_nothing() {
+    for (name, store, _dir) in stores() {
+        let id = make(store.as_ref(), "t").await;
+        store.admit(run("r", &id, MultitaskStrategy::Enqueue)).await.unwrap();
+        store
+            .append_steps(&id, vec![step("1", None, "r", &[("messages", json!(["x".repeat(5000)]))])])
+            .await
+            .unwrap();
+        let event = StoredEvent {
+            id: EventId { ms: 1, seq: 1 },
+            run: "r".into(),
+            thread: id.clone(),
+            payload: "{}".into(),
+        };
+        store.append_events(vec![event]).await.unwrap();
+        assert!(store.delete_thread(&id).await.unwrap(), "{name}");
+        assert!(!store.delete_thread(&id).await.unwrap(), "{name}");
+        assert!(store.run(&"r".into()).await.unwrap().is_none(), "{name}");
+        assert!(store.steps(&id, None).await.unwrap().is_empty(), "{name}");
+        assert!(
+            store
+                .history(&id, &HistoryQuery { limit: 9, ..HistoryQuery::default() })
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        assert!(store.events(&EventScope::Thread(id.clone()), 0, 9).await.unwrap().is_empty(), "{name}");
+        assert!(
+            store.runs(&RunQuery { limit: 9, ..RunQuery::default() }).await.unwrap().is_empty(),
+            "{name}"
+        );
+        // Its name is free again.
+        assert!(
+            matches!(store.create_thread(thread("t", 0, json!({}))).await.unwrap(), Created::New(_)),
+            "{name}"
+        );
+    }
+}

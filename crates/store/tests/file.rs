@@ -1,0 +1,89 @@
+//! The file itself: kept across restarts, refused when damaged or too new, copied while in use.
+
+use hart_runtime::Thread;
+use hart_runtime::port::{ThreadQuery, Threads};
+use hart_store::{OpenError, SqliteStore};
+
+fn thread(id: &str) -> Thread {
+    Thread::new(id.into(), "default".into(), hart_kernel::Timestamp::UNIX_EPOCH)
+}
+
+#[tokio::test]
+async fn what_was_written_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let store = SqliteStore::open(&path).unwrap();
+    store.create_thread(thread("t")).await.unwrap();
+    drop(store);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.thread(&"t".into()).await.unwrap(), Some(thread("t")));
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_hart_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.pragma_update(None, "user_version", 999).unwrap();
+    drop(db);
+    let error = SqliteStore::open(&path).unwrap_err();
+    assert!(matches!(error, OpenError::Newer { found: 999, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_refused_with_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let garbage = dir.path().join("garbage.db");
+    std::fs::write(&garbage, "this is no database, and long enough to look like a header of one".repeat(50))
+        .unwrap();
+    assert!(matches!(SqliteStore::open(&garbage).unwrap_err(), OpenError::Damaged { .. }));
+
+    let path = dir.path().join("hart.db");
+    let store = SqliteStore::open(&path).unwrap();
+    for n in 0..500 {
+        store.create_thread(thread(&format!("thread-{n}"))).await.unwrap();
+    }
+    drop(store);
+    // The log is written back when the last connection closes; until then the damage would not be seen.
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(db);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let page = bytes.len() / 4096 / 2 * 4096;
+    bytes[page..page + 4096].fill(0xA5);
+    std::fs::write(&path, bytes).unwrap();
+    let error = SqliteStore::open(&path).unwrap_err();
+    assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_backup_is_a_store_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&dir.path().join("hart.db")).unwrap();
+    store.create_thread(thread("t")).await.unwrap();
+    let copy = dir.path().join("copy.db");
+    store.backup(copy.clone()).await.unwrap();
+    store.create_thread(thread("later")).await.unwrap();
+    let copy = SqliteStore::open(&copy).unwrap();
+    let all = ThreadQuery { limit: 10, ..ThreadQuery::default() };
+    assert_eq!(copy.search_threads(&all).await.unwrap(), [thread("t")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_writers_at_once_all_get_what_they_wrote() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&dir.path().join("hart.db")).unwrap();
+    let mut writers = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let store = store.clone();
+        writers.spawn(async move {
+            let id = format!("t{n}");
+            store.create_thread(thread(&id)).await.unwrap();
+            // What was acknowledged is seen by every reader.
+            store.thread(&id.as_str().into()).await.unwrap().unwrap();
+        });
+    }
+    writers.join_all().await;
+    assert_eq!(store.count_threads(&ThreadQuery::default()).await.unwrap(), 200);
+}
