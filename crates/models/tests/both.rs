@@ -6,7 +6,7 @@ use hart_testkit::{ModelServer, Turn};
 use hart_types::{Message, ToolCallId, ToolStatus};
 use serde_json::json;
 
-use crate::support::{DIALECTS, ask, human, model, request, tool, try_ask};
+use crate::support::{DIALECTS, ask, config, http, human, model, request, tool, try_ask};
 
 #[tokio::test]
 async fn text_comes_whole_however_it_is_cut() {
@@ -25,6 +25,48 @@ async fn text_comes_whole_however_it_is_cut() {
             server.push(turn);
             assert_eq!(ask(&*model, human("hi")).await.text(), text);
         }
+    }
+}
+
+/// The other dialects have their own, each with its provider's kind of payload.
+#[tokio::test]
+async fn reasoning_goes_back_byte_for_byte_over_three_turns() {
+    for (dialect, thoughts) in [
+        (Dialect::OpenAi, [r#""reasoning_content":"one\n🦌","#, r#""reasoning_content":"two \"q\"","#]),
+        (
+            Dialect::Anthropic,
+            [
+                r#"{"type":"thinking","thinking":"one\n🦌","signature":"c2lnLTE="}"#,
+                r#"{"type":"thinking","thinking":"two \"q\"","signature":"c2lnLTI="}"#,
+            ],
+        ),
+    ] {
+        let server = ModelServer::start().await;
+        let config = config(&server, dialect, json!({"send_reasoning": true}));
+        let model = hart_models::build(&config, &http());
+        let turn = |thought, signature, call| {
+            Turn::new()
+                .reasoning(thought)
+                .signature(signature)
+                .tool_call(call, "ls", json!({}))
+                .chunk_chars(2)
+        };
+        let mut messages = vec![Message::human("hi")];
+        for (turn, call) in
+            [(turn("one\n🦌", "c2lnLTE=", "c1"), "c1"), (turn("two \"q\"", "c2lnLTI=", "c2"), "c2")]
+        {
+            server.push(turn);
+            messages.push(ask(&*model, request(messages.clone())).await);
+            messages.push(Message::tool(&ToolCallId::from(call), "ls", ToolStatus::Success, "nothing"));
+        }
+        server.push(Turn::new().text("done"));
+        ask(&*model, request(messages)).await;
+        let sent = |nth: usize| String::from_utf8(server.requests()[nth].raw.to_vec()).unwrap();
+        assert!(sent(1).contains(thoughts[0]), "{dialect:?}: {}", sent(1));
+        let last = sent(2);
+        let places =
+            thoughts.map(|thought| last.find(thought).unwrap_or_else(|| panic!("{dialect:?}: {last}")));
+        assert!(places[0] < places[1], "{dialect:?}: {last}");
     }
 }
 
