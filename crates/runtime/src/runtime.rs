@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::follow::{After, Follower};
-use crate::port::{Admission, Created, RunEnd, Store, StoreError};
+use crate::port::{Admission, Created, RunEnd, RunQuery, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::{Sequence, Tape};
 use crate::values::ValuesEncoder;
-use crate::{Run, Thread, Totals};
+use crate::{Failure, Run, Thread, Totals};
 
 pub use threads::{StateError, ThreadState};
 
@@ -139,7 +139,23 @@ impl Runtime {
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        let runtime = Self { inner: Arc::new(inner) };
+        runtime.end_orphans().await?;
+        Ok(runtime)
+    }
+
+    /// Ends the runs that an earlier process left behind, so that their threads can be used.
+    async fn end_orphans(&self) -> Result<(), StoreError> {
+        let left = RunQuery {
+            status: vec![RunStatus::Pending, RunStatus::Running],
+            limit: u64::MAX,
+            ..RunQuery::default()
+        };
+        for run in self.inner.store.runs(&left).await? {
+            tracing::warn!(run = %run.id, thread = %run.thread, "ended: its server stopped before it did");
+            self.inner.store.end_run(&run.id, orphaned(self.now())).await?;
+        }
+        Ok(())
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -351,6 +367,18 @@ fn new_run(request: &StartRun, thread: &ThreadId, now: Timestamp) -> Run {
         totals: Totals::default(),
         base: request.checkpoint.clone(),
         idempotency_key: request.idempotency_key.clone(),
+    }
+}
+
+/// The end of a run whose process is gone. What it had done is kept; what it was doing is not known.
+fn orphaned(at: Timestamp) -> RunEnd {
+    let message =
+        "the server stopped before the run did; what was done until then is kept, send a message to go on";
+    RunEnd {
+        status: RunStatus::Error,
+        error: Some(Failure { error: "Orphaned".to_owned(), message: message.to_owned() }),
+        thread_status: ThreadStatus::Error,
+        ..interrupted(at)
     }
 }
 

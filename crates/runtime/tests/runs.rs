@@ -1,6 +1,6 @@
 //! Runs: how they start, wait for each other, are stopped, and end.
 
-use hart_runtime::{CancelError, Input, StartError, StartRun};
+use hart_runtime::{After, CancelError, Input, StartError, StartRun};
 use hart_types::{CancelAction, Durability, MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
 
@@ -129,4 +129,30 @@ async fn a_delayed_run_waits_and_others_go_first() {
     world.run(says("t", "SAY early")).await;
     world.ended(&late.id).await;
     assert_eq!(world.texts("t").await, ["SAY early", "early", "SAY late", "late"]);
+}
+
+/// What a crash leaves: one run that was running and one that waited, and nobody who knows of them.
+#[test]
+fn runs_that_a_crash_left_behind_are_ended_and_their_thread_is_usable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let process = || tokio::runtime::Runtime::new().unwrap();
+    let before = process();
+    let left = before.block_on(async {
+        let world = World::over(&path).await;
+        let running = world.start("t", "SLOW 1000 50").await;
+        let waiting = world.start("t", "SAY later").await;
+        world.runtime.follow(&running.id, After::Start).next().await.unwrap();
+        [running.id, waiting.id]
+    });
+    before.shutdown_background();
+    process().block_on(async {
+        let world = World::over(&path).await;
+        for id in left {
+            let run = world.runtime.store().run(&id).await.unwrap().unwrap();
+            assert_eq!(run.status, RunStatus::Error);
+            assert_eq!(run.error.unwrap().error, "Orphaned");
+        }
+        assert_eq!(world.run(says("t", "SAY fine")).await.status, RunStatus::Success);
+    });
 }

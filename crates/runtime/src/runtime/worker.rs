@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use hart_kernel::{Agent, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
 use hart_types::{CancelAction, RunStatus, ThreadId, ThreadStatus};
 
-use super::{Inner, LINGER, Live, Runtime, interrupted};
+use super::{Inner, LINGER, Live, Runtime, interrupted, orphaned};
 use crate::checkpoints::StepLog;
 use crate::event::LogEvent;
 use crate::port::{RunEnd, RunQuery, StoreError};
@@ -89,7 +89,8 @@ impl Inner {
 
 async fn execute(inner: &Arc<Inner>, run: Run) {
     let Some(live) = inner.lock_live().get(&run.id).cloned() else {
-        // Another process admitted it and is gone; see `recover`.
+        // Admitted by a process that this one does not know: what it was to do is known there alone.
+        settle(inner, || inner.store.end_run(&run.id, orphaned(inner.clock.now()))).await;
         return;
     };
     let recorder = {
@@ -104,12 +105,12 @@ async fn execute(inner: &Arc<Inner>, run: Run) {
         && *live.action.lock().unwrap_or_else(PoisonError::into_inner) == CancelAction::Rollback;
     let status = if rolled_back {
         inner.workspaces.restore(&run.thread, &run.user, &run.id).await;
-        settle(inner.store.undo_run(&run.id, inner.clock.now())).await;
+        settle(inner, || inner.store.undo_run(&run.id, inner.clock.now())).await;
         RunStatus::Interrupted
     } else {
         let end = end_of(inner, &sink, outcome, &live).await;
         let status = end.status;
-        settle(inner.store.end_run(&run.id, end)).await;
+        settle(inner, || inner.store.end_run(&run.id, end.clone())).await;
         status
     };
     inner.workspaces.forget(&run.thread, &run.user, &run.id).await;
@@ -117,7 +118,7 @@ async fn execute(inner: &Arc<Inner>, run: Run) {
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
     if live.request.thread.is_none() && !live.request.keep_thread {
-        settle(inner.store.delete_thread(&run.thread)).await;
+        settle(inner, || inner.store.delete_thread(&run.thread)).await;
     }
 }
 
@@ -230,9 +231,14 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Tries until the store takes it: a run must not end in memory alone.
-async fn settle<T>(work: impl Future<Output = Result<T, StoreError>>) {
-    if let Err(error) = work.await {
-        tracing::error!(%error, "how a run ended could not be stored");
+/// Tries until the store takes it, as a run must not end in memory alone; or until the server ends, after which the
+/// next one finds the run and ends it.
+async fn settle<T, F: Future<Output = Result<T, StoreError>>>(inner: &Inner, work: impl Fn() -> F) {
+    while let Err(error) = work().await {
+        tracing::error!(%error, "how a run ended could not be stored; trying again");
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+            () = inner.closing.cancelled() => return,
+        }
     }
 }
