@@ -80,7 +80,6 @@ pub struct StartRun {
     /// Keeps the thread of its own.
     pub keep_thread: bool,
     pub idempotency_key: Option<String>,
-    pub webhook: Option<String>,
     /// The request's body, for clients that ask what a run was started with.
     pub kwargs: Map<String, Value>,
 }
@@ -104,7 +103,6 @@ impl StartRun {
             durability: Durability::Sync,
             keep_thread: false,
             idempotency_key: None,
-            webhook: None,
             kwargs: Map::new(),
         }
     }

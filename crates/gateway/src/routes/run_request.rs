@@ -2,8 +2,9 @@
 //!
 //! Invariant: whatever can be wrong with it is a 4xx before a run exists.
 
+use axum::http::HeaderMap;
 use hart_kernel::{Breakpoints, Nodes};
-use hart_runtime::{Input, StartRun};
+use hart_runtime::{After, Input, Run, StartRun};
 use hart_types::{Durability, MultitaskStrategy, OnDisconnect, StreamMode, ThreadId};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -12,6 +13,7 @@ use super::assistants;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::parse::{checkpoint, one_or_many};
+use crate::sse::Watch;
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RunRequest {
@@ -48,12 +50,31 @@ pub(crate) struct RunRequest {
     _more: Map<String, Value>,
 }
 
+/// Starts the run that a request asks for.
+pub(crate) async fn begin(
+    gateway: &Gateway,
+    thread: Option<ThreadId>,
+    headers: &HeaderMap,
+    request: RunRequest,
+) -> ApiResult<Run> {
+    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
+    Ok(gateway.runtime.start(request.start(gateway, thread, key)?).await?)
+}
+
 /// How the one who starts it wants to hear of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
-    pub(crate) modes: Vec<StreamMode>,
-    pub(crate) children: bool,
-    pub(crate) cancel_on_disconnect: bool,
+    modes: Vec<StreamMode>,
+    children: bool,
+    cancel_on_disconnect: bool,
+}
+
+impl Listening {
+    /// From the run's first event on.
+    pub(crate) fn watch(self, run: Run) -> Watch {
+        let Self { modes, children, cancel_on_disconnect } = self;
+        Watch { run, modes, children, after: After::Start, cancel_on_disconnect }
+    }
 }
 
 impl RunRequest {
@@ -73,6 +94,11 @@ impl RunRequest {
         idempotency_key: Option<String>,
     ) -> ApiResult<StartRun> {
         let (agent, assistant) = assistants::find(gateway, &self.assistant_id)?;
+        if self.webhook.is_some() {
+            return Err(ApiError::unprocessable(
+                "`webhook` is not supported yet: follow the run, or ask for it later",
+            ));
+        }
         let options = self.options()?;
         let kwargs = self.kwargs();
         let input = self.input(thread.is_some())?;
@@ -96,7 +122,6 @@ impl RunRequest {
             (None, _) => Durability::Sync,
         };
         start.keep_thread = self.on_completion.as_deref() == Some("keep");
-        start.webhook = self.webhook;
         start.idempotency_key = idempotency_key;
         start.kwargs = kwargs;
         Ok(start)
@@ -139,7 +164,7 @@ impl RunRequest {
         add("context", Value::Object(self.context.clone()));
         add("stream_mode", modes.into());
         add("subgraphs", self.stream_subgraphs.into());
-        add("webhook", self.webhook.clone().into());
+        add("webhook", Value::Null);
         add("resumable", true.into());
         kwargs
     }

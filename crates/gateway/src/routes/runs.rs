@@ -17,7 +17,7 @@ use hart_runtime::{After, CancelError, Run};
 use hart_types::{CancelAction, RunId, StreamMode, ThreadId};
 use serde_json::{Value, json};
 
-use super::run_request::RunRequest;
+use super::run_request::{RunRequest, begin};
 use super::threads::known;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
@@ -31,8 +31,7 @@ pub(crate) async fn create(
     headers: HeaderMap,
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
-    let start = request.start(&gateway, Some(thread_id(&thread)?), idempotency_key(&headers))?;
-    let started = gateway.runtime.start(start).await?;
+    let started = begin(&gateway, Some(thread_id(&thread)?), &headers, request).await?;
     let mut response = Json(run::json(&started)).into_response();
     locate(response.headers_mut(), &started, None);
     Ok(response)
@@ -45,16 +44,8 @@ pub(crate) async fn stream(
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
     let listening = request.listening();
-    let start = request.start(&gateway, Some(thread_id(&thread)?), idempotency_key(&headers))?;
-    let started = gateway.runtime.start(start).await?;
-    let watch = Watch {
-        run: started.clone(),
-        modes: listening.modes,
-        children: listening.children,
-        after: After::Start,
-        cancel_on_disconnect: listening.cancel_on_disconnect,
-    };
-    let mut response = sse::response(&gateway, watch);
+    let started = begin(&gateway, Some(thread_id(&thread)?), &headers, request).await?;
+    let mut response = sse::response(&gateway, listening.watch(started.clone()));
     locate(response.headers_mut(), &started, Some("stream"));
     Ok(response)
 }
@@ -65,8 +56,7 @@ pub(crate) async fn wait(
     headers: HeaderMap,
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
-    let start = request.start(&gateway, Some(thread_id(&thread)?), idempotency_key(&headers))?;
-    let started = gateway.runtime.start(start).await?;
+    let started = begin(&gateway, Some(thread_id(&thread)?), &headers, request).await?;
     let mut response = result_of(gateway, started.clone());
     locate(response.headers_mut(), &started, Some("join"));
     Ok(response)
@@ -251,10 +241,6 @@ pub(super) fn locate(headers: &mut HeaderMap, run: &Run, way: Option<&str>) {
         set(header::LOCATION, format!("{place}/{way}"));
     }
     set(header::CONTENT_LOCATION, place);
-}
-
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
-    headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned)
 }
 
 /// What whoever started the run asked to hear.

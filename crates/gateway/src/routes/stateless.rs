@@ -7,18 +7,18 @@ use axum::body::Body as HttpBody;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use hart_runtime::Run;
 use hart_runtime::port::RunQuery;
-use hart_runtime::{After, Run};
 use hart_types::{RunId, RunStatus};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::run_request::RunRequest;
-use super::runs::{self, idempotency_key};
+use super::run_request::{RunRequest, begin};
+use super::runs;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::parse::{Body, Query, thread_id};
-use crate::sse::{self, Watch};
+use crate::sse;
 use crate::wire::run;
 
 pub(crate) async fn create(
@@ -26,7 +26,7 @@ pub(crate) async fn create(
     headers: HeaderMap,
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
-    let started = gateway.runtime.start(request.start(&gateway, None, idempotency_key(&headers))?).await?;
+    let started = begin(&gateway, None, &headers, request).await?;
     let mut response = Json(run::json(&started)).into_response();
     locate(response.headers_mut(), &started);
     Ok(response)
@@ -38,15 +38,8 @@ pub(crate) async fn stream(
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
     let listening = request.listening();
-    let started = gateway.runtime.start(request.start(&gateway, None, idempotency_key(&headers))?).await?;
-    let watch = Watch {
-        run: started.clone(),
-        modes: listening.modes,
-        children: listening.children,
-        after: After::Start,
-        cancel_on_disconnect: listening.cancel_on_disconnect,
-    };
-    let mut response = sse::response(&gateway, watch);
+    let started = begin(&gateway, None, &headers, request).await?;
+    let mut response = sse::response(&gateway, listening.watch(started.clone()));
     locate(response.headers_mut(), &started);
     Ok(response)
 }
@@ -56,7 +49,7 @@ pub(crate) async fn wait(
     headers: HeaderMap,
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
-    let started = gateway.runtime.start(request.start(&gateway, None, idempotency_key(&headers))?).await?;
+    let started = begin(&gateway, None, &headers, request).await?;
     let mut response = runs::result_of(gateway, started.clone());
     runs::locate(response.headers_mut(), &started, None);
     Ok(response)
