@@ -20,6 +20,7 @@ pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun};
 pub use runtime::{
-    CancelError, NoWorkspaces, Parts, Runtime, StartError, StateError, ThreadState, Workspaces,
+    Adopt, CancelError, NoWorkspaces, Parts, Runtime, Settings, StartError, StateError, ThreadState,
+    Workspaces,
 };
 pub use tape::Entry;

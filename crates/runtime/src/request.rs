@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hart_kernel::{Agent, Breakpoints, Checkpointer, async_trait};
 use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, ThreadId, UserId};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Makes the agents that runs are of. Implemented where agents are configured.
@@ -57,8 +58,9 @@ pub struct FactoryError {
     pub message: String,
 }
 
-/// A run to start.
-#[derive(Clone, Debug)]
+/// A run to start. It is kept as JSON until the run has ended, so that any process can execute it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StartRun {
     /// `None` runs on a thread of its own that goes with it.
     pub thread: Option<ThreadId>,
@@ -67,6 +69,8 @@ pub struct StartRun {
     pub agent: String,
     pub user: UserId,
     pub input: Input,
+    /// The run's record has it.
+    #[serde(skip)]
     pub metadata: Map<String, Value>,
     pub options: Map<String, Value>,
     pub recursion_limit: Option<u32>,
@@ -80,7 +84,8 @@ pub struct StartRun {
     /// Keeps the thread of its own.
     pub keep_thread: bool,
     pub idempotency_key: Option<String>,
-    /// The request's body, for clients that ask what a run was started with.
+    /// The request's body, for clients that ask what a run was started with. The run's record has it.
+    #[serde(skip)]
     pub kwargs: Map<String, Value>,
 }
 
@@ -108,8 +113,15 @@ impl StartRun {
     }
 }
 
+impl Default for StartRun {
+    fn default() -> Self {
+        Self::new("", "".into(), Input::Continue)
+    }
+}
+
 /// What a run begins with, still as JSON: only the agent knows what its state takes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Input {
     /// Nothing: goes on where the thread stands.
     Continue,
