@@ -18,8 +18,9 @@ pub use event::{LogEvent, Logged, StepRef, Task};
 pub use follow::{After, Follower};
 pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
-pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun};
+pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    CancelError, NoWorkspaces, Parts, Runtime, StartError, StateError, ThreadState, Workspaces,
+    AssistantError, CancelError, NoWorkspaces, Parts, Runtime, StartError, StateError, ThreadState,
+    Workspaces, assistant_id,
 };
 pub use tape::Entry;
