@@ -2,10 +2,11 @@
 //!
 //! Invariant: a run that was admitted ends, in its record and on its stream, whatever happens to it or to its readers.
 
+mod assistants;
 mod threads;
 mod worker;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ use crate::values::ValuesEncoder;
 use crate::workspaces::Workspaces;
 use crate::{Failure, Run, Thread, Totals};
 
+pub use assistants::{AssistantError, assistant_id};
 pub use threads::{StateError, ThreadState};
 
 /// A copy is the same runtime.
@@ -43,6 +45,8 @@ struct Inner {
     live: Mutex<HashMap<RunId, Arc<Live>>>,
     /// What states look like, by thread: messages are encoded once.
     encoders: Mutex<HashMap<ThreadId, Arc<ValuesEncoder>>>,
+    /// Agents whose assistants are in the store.
+    registered: Mutex<HashSet<String>>,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -115,11 +119,13 @@ impl Runtime {
             sequence: Arc::new(Sequence::after(last)),
             live: Mutex::default(),
             encoders: Mutex::default(),
+            registered: Mutex::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
         let runtime = Self { inner: Arc::new(inner) };
         runtime.end_orphans().await?;
+        runtime.register_agents().await?;
         Ok(runtime)
     }
 
@@ -256,18 +262,15 @@ impl Runtime {
         ]);
         match known {
             Some(thread) => {
-                request.metadata = thread
-                    .metadata
-                    .iter()
-                    .map(|(k, v)| (k.clone(), v.clone()))
-                    .chain(std::mem::take(&mut request.metadata))
-                    .collect();
+                under(&mut request.metadata, thread.metadata.clone());
+                under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
                 if about.iter().any(|(key, value)| thread.metadata.get(key) != Some(value)) {
                     let patch = crate::port::ThreadPatch { metadata: Some(about), ..Default::default() };
                     self.inner.store.patch_thread(&id, patch).await?;
                 }
             }
             None => {
+                under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
                 let mut thread = Thread::new(id.clone(), request.user.clone(), now);
                 (thread.temporary, thread.metadata) = (temporary, about);
                 if let Created::Existing(_) = self.inner.store.create_thread(thread).await? {
@@ -323,6 +326,12 @@ impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime").field("live", &self.inner.lock_live().len()).finish_non_exhaustive()
     }
+}
+
+/// What `map` does not say itself.
+fn under(map: &mut Map<String, Value>, mut base: Map<String, Value>) {
+    base.extend(std::mem::take(map));
+    *map = base;
 }
 
 fn new_run(request: &StartRun, thread: &ThreadId, now: Timestamp) -> Run {
