@@ -25,14 +25,11 @@ pub(crate) struct Gateway {
     pub(crate) runtime: Runtime,
     /// Ends streams when the server is about to.
     pub(crate) closing: CancellationToken,
-    /// When the server began, which is when its agents' assistants were made.
-    pub(crate) started: hart_kernel::Timestamp,
 }
 
 /// All routes, at `/` and at `/api/langgraph`.
 pub fn router(runtime: Runtime, access: Access, closing: CancellationToken) -> Router {
-    let started = runtime.now();
-    let gateway = Gateway { runtime, closing, started };
+    let gateway = Gateway { runtime, closing };
     let langgraph = routes::langgraph();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())

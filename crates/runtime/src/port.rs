@@ -3,6 +3,7 @@
 //! Invariant: each method is one transaction. What it returns has happened and survives a crash, or it returns an error
 //! and nothing has happened.
 
+mod assistants;
 mod events;
 mod items;
 mod leases;
@@ -12,6 +13,9 @@ mod threads;
 
 use std::fmt;
 
+pub use assistants::{
+    Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, Assistants, VersionQuery,
+};
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
@@ -21,11 +25,14 @@ pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads}
 
 /// All of them, over one place.
 pub trait Store:
-    Threads + Runs + Leases + Steps + Events + Items + fmt::Debug + Send + Sync + 'static
+    Threads + Runs + Leases + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
 {
 }
 
-impl<S: Threads + Runs + Leases + Steps + Events + Items + fmt::Debug + Send + Sync + 'static> Store for S {}
+impl<S> Store for S where
+    S: Threads + Runs + Leases + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
+{
+}
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,8 @@
 //! Several processes over one file: real ones, killed for real.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test is a process of its own, and told so by its environment"
+)]
 
 use std::collections::HashSet;
 use std::path::Path;

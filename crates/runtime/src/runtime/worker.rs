@@ -15,6 +15,7 @@ use crate::event::{LogEvent, Logged};
 use crate::port::{Claimed, Lease, RunEnd, StoreError};
 use crate::request::{AgentRequest, Input, StartRun};
 use crate::sink::RunSink;
+use crate::workspaces::{Workspace, WorkspaceError};
 use crate::{Entry, Failure, Run};
 
 impl Inner {
@@ -90,27 +91,39 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         })
     };
     let sink = Arc::new(RunSink::new(run.id.clone(), Arc::clone(&live.tape)));
+    let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };
     let outcome = if left_behind {
         Err(Failed::Error(orphaned()))
     } else {
         sink.log(LogEvent::Started { attempt }).await;
-        inner.workspaces.keep(&run.thread, &run.user, &run.id).await;
+        told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
         tokio::select! {
             outcome = work(inner, &run, &live, &lease, &sink) => outcome,
             () = live.lost.cancelled() => return inner.lose(&run.id, &live),
         }
     };
     let settled = tokio::select! {
-        settled = settle(inner, &run, &live, &lease, &sink, outcome) => settled,
+        settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
         () = live.lost.cancelled() => None,
     };
     let Some(last) = settled else { return inner.lose(&run.id, &live) };
-    inner.workspaces.forget(&run.thread, &run.user, &run.id).await;
     inner.finish(&live, last);
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
     if live.request.thread.is_none() && !live.request.keep_thread {
         insist(inner, || inner.store.delete_thread(&run.thread)).await;
+        if let Err(error) = inner.workspaces.delete(&files).await {
+            tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
+        }
+    }
+}
+
+/// What could not be done with a thread's files is said where the run is followed, and to the operator.
+async fn told(sink: &RunSink, kind: &str, done: Result<(), WorkspaceError>) {
+    if let Err(WorkspaceError { message }) = done {
+        tracing::warn!(kind, message, "files of a thread");
+        let data = serde_json::json!({"type": kind, "message": message});
+        sink.log(LogEvent::Custom { data }).await;
     }
 }
 
@@ -119,25 +132,29 @@ async fn settle(
     inner: &Inner,
     run: &Run,
     live: &Live,
-    lease: &Lease,
+    files: &Workspace,
     sink: &RunSink,
     outcome: Result<Ended, Failed>,
 ) -> Option<Arc<Entry>> {
     let rolled_back = matches!(outcome, Err(Failed::Cancelled))
         && *live.action.lock().unwrap_or_else(PoisonError::into_inner) == CancelAction::Rollback;
+    let lease = live.lease.get();
+    if !rolled_back {
+        told(sink, "workspace_not_kept", inner.workspaces.after_run(files, &run.id).await).await;
+    }
     let end = end_of(inner, sink, outcome, live).await;
     let status = end.status;
     let ended = Logged { namespace: Vec::new(), event: LogEvent::Ended { status } };
     if rolled_back {
-        inner.workspaces.restore(&run.thread, &run.user, &run.id).await;
-        let undone = insist(inner, || inner.store.undo_run(&run.id, inner.clock.now(), Some(lease))).await?;
+        told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
+        let undone = insist(inner, || inner.store.undo_run(&run.id, inner.clock.now(), lease)).await?;
         return if undone { live.tape.last(ended).await } else { None };
     }
     // The end of the log is one write with the end of the run, so all before it must be there.
     live.tape.flushed().await;
     let last = live.tape.last(ended).await?;
     let end = RunEnd { events: vec![live.tape.stored(&last)], ..end };
-    let stored = insist(inner, || inner.store.end_run(&run.id, end.clone(), Some(lease))).await?;
+    let stored = insist(inner, || inner.store.end_run(&run.id, end.clone(), lease)).await?;
     stored.map(|_| last)
 }
 

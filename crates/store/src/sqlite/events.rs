@@ -9,7 +9,7 @@ use hart_runtime::port::{EventScope, Events, Lease, StoreError, StoredEvent};
 use hart_types::{EventId, RunId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::row::{get_text, time};
+use super::row::{get_text, signed, time, unsigned};
 use super::{SqliteStore, leases};
 
 #[async_trait]
@@ -94,12 +94,4 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
 
 fn id(row: &Row<'_>) -> rusqlite::Result<EventId> {
     Ok(EventId { ms: unsigned(row.get("ms")?), seq: unsigned(row.get("seq")?) })
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
