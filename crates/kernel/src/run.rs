@@ -4,6 +4,7 @@
 //! returned gets its `after_agent`, and every write that was applied reaches the log.
 
 mod pausing;
+mod recovery;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::guarded::guarded;
-use crate::interrupt::Pause;
+use crate::interrupt::{Pause, Paused};
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
 use crate::{
@@ -22,6 +23,8 @@ use crate::{
     ModelRequest, ModelResponse, Next, Node, Reached, RunContext, RunError, RunInput, RunReport, State, Step,
     StepSource, Update, route,
 };
+
+pub(crate) use self::recovery::Left;
 
 /// An answer with hundreds of calls must not start hundreds of processes at once.
 const MAX_CONCURRENT_CALLS: usize = 32;
@@ -40,12 +43,16 @@ pub(crate) struct Execution<'a> {
     unlogged: Vec<LoggedWrite>,
     /// A step that waits for the next one to be logged with it.
     begun: Option<Step>,
+    /// What an earlier attempt left, until it is taken up.
+    left: Option<Left>,
 }
 
 /// Why the loop was left before its end.
 enum Stop {
     Failed(RunError),
     Paused(Pause),
+    /// An earlier attempt had come to its end.
+    Over(Ended),
 }
 
 impl From<RunError> for Stop {
@@ -81,8 +88,10 @@ impl<'a> Execution<'a> {
         cx: &'a RunContext,
         state: State,
         head: Option<CheckpointId>,
+        left: Option<Left>,
     ) -> Self {
-        Self { agent, cx, state, head, entered: 0, steps: 0, unlogged: Vec::new(), begun: None }
+        let steps = left.as_ref().map_or(0, |left| left.steps);
+        Self { agent, cx, state, head, entered: 0, steps, unlogged: Vec::new(), begun: None, left }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
@@ -100,6 +109,7 @@ impl<'a> Execution<'a> {
             }
             Err(Stop::Failed(error)) => Err(error),
             Err(Stop::Paused(pause)) => self.pause(pause).await,
+            Err(Stop::Over(ended)) => Ok(ended),
         };
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
@@ -109,14 +119,22 @@ impl<'a> Execution<'a> {
     }
 
     async fn drive(&mut self, input: RunInput) -> Result<(), Stop> {
-        let mut resumed = self.accept(input).await?;
+        let left = self.left.take();
+        let recovers = left.is_some();
+        let mut resumed = match left {
+            Some(left) => self.recover(left, input).await?,
+            None => self.accept(input).await?,
+        };
         let mut node = Node::BeforeAgent;
         loop {
             if self.cx.cancel.is_cancelled() {
                 return Err(RunError::Cancelled.into());
             }
             let from = resumed.take_if(|pause| pause.node == node);
-            if from.is_none() && self.cx.breakpoints.before.contain(node) {
+            // Whoever comes back after a crash has not been stopped here yet.
+            let first =
+                from.is_none() || (recovers && self.state.get::<Paused>().is_none_or(Option::is_none));
+            if first && self.cx.breakpoints.before.contain(node) {
                 return Err(Stop::Paused(self.pause_at(node, None, Vec::new())));
             }
             let asker = from.as_ref().and_then(|pause| pause.middleware.as_deref());
@@ -205,7 +223,7 @@ impl<'a> Execution<'a> {
                 Ok(command) => self.obey(middleware.name(), command).await.map(|_| ()),
                 Err(Stop::Failed(error)) => Err(error),
                 // `AfterAgent` has no node to come back to, so `call` never pauses there.
-                Err(Stop::Paused(_)) => Ok(()),
+                Err(Stop::Paused(_) | Stop::Over(_)) => Ok(()),
             };
             outcome = outcome.and(left);
         }
@@ -240,6 +258,7 @@ impl<'a> Execution<'a> {
 
     async fn model(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
+        self.cx.set_place(self.head.as_ref());
         self.cx.emit(AgentEvent::ModelStarted).await;
         let core = ModelCall { agent: self.agent };
         let request = ModelRequest {
@@ -282,10 +301,11 @@ impl<'a> Execution<'a> {
     /// Runs the pending calls concurrently; their results enter the thread in call order.
     async fn tools(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
+        self.cx.set_place(self.head.as_ref());
         let core = ToolCallRunner { agent: self.agent };
         let pending = Pending::collect(self.state.messages());
         let slots = Semaphore::new(MAX_CONCURRENT_CALLS);
-        let results = join_all(pending.iter().map(async |call| {
+        let results = join_all(pending.iter().enumerate().map(async |call| {
             let _slot = slots.acquire().await;
             core.run(self.cx, &self.state, call).await
         }))

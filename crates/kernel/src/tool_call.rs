@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use hart_types::{Body, InvalidToolCall, Message, MessageId, ToolCall, ToolCallId, ToolStatus};
+use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatus};
 
 use crate::guarded::{guarded, panic_text};
 use crate::{
@@ -114,7 +114,7 @@ impl ToolCallRunner<'_> {
         &self,
         cx: &RunContext,
         state: &State,
-        pending: &Pending,
+        (nth, pending): (usize, &Pending),
     ) -> Result<ToolOutcome, HookError> {
         let call = match pending {
             Pending::Valid { call, .. } => Arc::clone(call),
@@ -136,7 +136,7 @@ impl ToolCallRunner<'_> {
         }
         if let Ok(ToolOutcome { message, .. }) = &mut outcome {
             // Whoever hears of the result now must find it in the thread later.
-            message.id.get_or_insert_with(MessageId::generate);
+            message.id.get_or_insert_with(|| cx.result_id(nth, pending.id()));
         }
         let message = match &outcome {
             Ok(outcome) => outcome.message.clone(),

@@ -13,5 +13,6 @@ mod contract;
 mod going_on;
 mod hooks;
 mod interrupts;
+mod recovery;
 mod support;
 mod tools;
