@@ -17,7 +17,7 @@ use hart_runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
-pub use serve::{ServeError, serve};
+pub use serve::{Listener, ServeError, listen, serve, serve_on};
 
 /// What every handler is given.
 #[derive(Clone, Debug)]
