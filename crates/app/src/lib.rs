@@ -23,6 +23,7 @@ mod sheet;
 mod thread_log;
 mod wire;
 mod workshop;
+mod workspaces;
 
 pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, StorageError, Task, TaskInput};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};

@@ -11,7 +11,7 @@ use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::{Agent, BuildError, ChatModel, Clock, ModelSettings, SystemClock, Timestamp};
 use hart_models::{HttpError, Limits, ModelConfig};
-use hart_runtime::{NoWorkspaces, Parts, Runtime, Workspaces};
+use hart_runtime::{Parts, Runtime, Workspaces};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 use hart_store::SqliteStore;
 
@@ -20,6 +20,7 @@ use crate::app::StorageError;
 use crate::config::AppConfig;
 use crate::home;
 use crate::workshop::Workshop;
+use crate::workspaces::ThreadFiles;
 
 /// What all models share. One per `App`.
 pub(crate) fn calls(config: &AppConfig) -> Result<hart_models::Context, HttpError> {
@@ -56,9 +57,9 @@ async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
 /// In the data directory.
 const DATABASE: &str = "hart.db";
 
-/// The files of threads, for runs that are undone.
-fn workspaces(_: &Workshop) -> Arc<dyn Workspaces> {
-    Arc::new(NoWorkspaces)
+/// The files of threads, for runs that are undone and threads that are copied or deleted.
+fn workspaces(workshop: &Workshop) -> Arc<dyn Workspaces> {
+    Arc::new(ThreadFiles::new(Arc::clone(&workshop.sandboxes)))
 }
 
 /// A model that asks again and falls back, as its entry says.

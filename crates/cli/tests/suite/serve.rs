@@ -178,3 +178,48 @@ fn a_data_directory_that_cannot_be_written_is_told() {
         ran.stderr
     );
 }
+
+#[test]
+fn files_are_undone_copied_and_deleted_with_their_run_and_thread() {
+    let write = |id: &str, path: &str| {
+        let args = json!({"description": "d", "path": format!("/mnt/user-data/{path}"), "content": "one"});
+        Turn::new().tool_call(id, "write_file", args)
+    };
+    let bench = Bench::with([
+        write("c1", "outputs/kept.txt"),
+        Turn::new().text("Written."),
+        write("c2", "workspace/undone.txt"),
+        Turn::hang(),
+    ]);
+    // Each turn is answered in order; a title would take one.
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let served = Served::start(bench.hart());
+    let ask = |method: &str, path: &str, body: &Value| -> Value {
+        let answer = served.ask(method, path, "", body);
+        assert!(answer.starts_with("HTTP/1.1 20"), "{method} {path}: {answer}");
+        let body = answer.split_once("\r\n\r\n").unwrap().1.trim();
+        serde_json::from_str(body).unwrap_or_default()
+    };
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
+    let files =
+        |thread: &str| bench.dir.path().join(format!(".hart/users/default/threads/{thread}/user-data"));
+
+    let thread = text(&ask("POST", "/threads", &json!({})), "thread_id");
+    ask("POST", &format!("/threads/{thread}/runs/wait"), &question());
+    assert!(files(&thread).join("outputs/kept.txt").exists());
+
+    let run = text(&ask("POST", &format!("/threads/{thread}/runs"), &question()), "run_id");
+    let undone = files(&thread).join("workspace/undone.txt");
+    while !undone.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ask("POST", &format!("/threads/{thread}/runs/{run}/cancel?wait=1&action=rollback"), &json!({}));
+    assert!(!undone.exists() && files(&thread).join("outputs/kept.txt").exists());
+
+    let copy = text(&ask("POST", &format!("/threads/{thread}/copy"), &json!({})), "thread_id");
+    ask("DELETE", &format!("/threads/{thread}"), &json!({}));
+    assert!(!files(&thread).parent().unwrap().exists());
+    assert_eq!(std::fs::read_to_string(files(&copy).join("outputs/kept.txt")).unwrap(), "one");
+    served.process.terminate();
+    let _ = served.process.wait().success();
+}
