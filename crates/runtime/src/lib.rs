@@ -21,7 +21,8 @@ pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    AssistantError, CancelError, Parts, Runtime, StartError, StateError, ThreadState, assistant_id,
+    Adopt, AssistantError, CancelError, Parts, Runtime, Settings, StartError, StateError, ThreadState,
+    assistant_id,
 };
 pub use tape::Entry;
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};
