@@ -10,6 +10,7 @@ pub mod port;
 mod record;
 mod request;
 mod runtime;
+mod schedule;
 mod sink;
 mod tape;
 mod values;
@@ -20,7 +21,8 @@ pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    AssistantError, CancelError, NoWorkspaces, Parts, Runtime, StartError, StateError, ThreadState,
-    Workspaces, assistant_id,
+    AssistantError, CancelError, CronError, CronRequestError, CronRequests, NoWorkspaces, Parts, Runtime,
+    StartError, StateError, ThreadState, Workspaces, assistant_id,
 };
+pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;

@@ -4,6 +4,7 @@
 //! and nothing has happened.
 
 mod assistants;
+mod crons;
 mod events;
 mod items;
 mod runs;
@@ -15,6 +16,7 @@ use std::fmt;
 pub use assistants::{
     Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, Assistants, VersionQuery,
 };
+pub use crons::{Cron, CronQuery, CronSort, Crons};
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
@@ -23,12 +25,12 @@ pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads}
 
 /// All of them, over one place.
 pub trait Store:
-    Threads + Runs + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
+    Threads + Runs + Steps + Events + Items + Assistants + Crons + fmt::Debug + Send + Sync + 'static
 {
 }
 
 impl<S> Store for S where
-    S: Threads + Runs + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
+    S: Threads + Runs + Steps + Events + Items + Assistants + Crons + fmt::Debug + Send + Sync + 'static
 {
 }
 

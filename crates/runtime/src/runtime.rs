@@ -3,6 +3,7 @@
 //! Invariant: a run that was admitted ends, in its record and on its stream, whatever happens to it or to its readers.
 
 mod assistants;
+mod crons;
 mod threads;
 mod worker;
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use hart_kernel::{Clock, Timestamp};
 use hart_types::{CancelAction, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus, UserId};
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -26,6 +27,7 @@ use crate::values::ValuesEncoder;
 use crate::{Failure, Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
+pub use crons::{CronError, CronRequestError, CronRequests};
 pub use threads::{StateError, ThreadState};
 
 /// A copy is the same runtime.
@@ -46,6 +48,8 @@ struct Inner {
     encoders: Mutex<HashMap<ThreadId, Arc<ValuesEncoder>>>,
     /// Agents whose assistants are in the store.
     registered: Mutex<HashSet<String>>,
+    /// Wakes whoever waits for the next cron.
+    crons_changed: Notify,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -141,6 +145,7 @@ impl Runtime {
             live: Mutex::default(),
             encoders: Mutex::default(),
             registered: Mutex::default(),
+            crons_changed: Notify::new(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
@@ -177,7 +182,14 @@ impl Runtime {
     }
 
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
-    pub async fn start(&self, mut request: StartRun) -> Result<Run, StartError> {
+    pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
+        let run = self.admit(request).await?;
+        self.spawn_lane(run.thread.clone());
+        Ok(run)
+    }
+
+    /// Takes a run in. Nobody executes it yet.
+    async fn admit(&self, mut request: StartRun) -> Result<Run, StartError> {
         if self.inner.closing.is_cancelled() {
             return Err(StartError::Closing);
         }
@@ -190,7 +202,6 @@ impl Runtime {
         match self.inner.store.admit(run.clone()).await {
             Ok(Admission::Admitted { run, others }) => {
                 self.make_room(&run, others).await?;
-                self.spawn_lane(run.thread.clone());
                 Ok(run)
             }
             other => {
