@@ -18,7 +18,7 @@ use hart_runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
-pub use serve::{ServeError, serve};
+pub use serve::{Listener, ServeError, listen, serve, serve_on};
 pub use tend::tend;
 
 /// What every handler is given.

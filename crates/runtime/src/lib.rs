@@ -14,6 +14,7 @@ mod schedule;
 mod sink;
 mod tape;
 mod values;
+mod workspaces;
 
 pub use event::{LogEvent, Logged, StepRef, Task};
 pub use follow::{After, Follower};
@@ -21,8 +22,9 @@ pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    AssistantError, CancelError, CronError, CronRequestError, CronRequests, NoWorkspaces, Parts, Runtime,
-    StartError, StateError, ThreadState, Workspaces, assistant_id,
+    AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Runtime, StartError,
+    StateError, ThreadState, assistant_id,
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
+pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

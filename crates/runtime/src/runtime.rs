@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Clock, Timestamp};
-use hart_types::{CancelAction, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus, UserId};
+use hart_types::{CancelAction, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,7 @@ use crate::port::{Admission, Created, RunEnd, RunQuery, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::{Sequence, Tape};
 use crate::values::ValuesEncoder;
+use crate::workspaces::Workspaces;
 use crate::{Failure, Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
@@ -64,28 +65,6 @@ struct Live {
     /// True once the run has ended, in its record too.
     ended: watch::Sender<bool>,
     ended_at: OnceLock<Instant>,
-}
-
-/// The files of a thread, for runs that are undone.
-#[hart_kernel::async_trait]
-pub trait Workspaces: Send + Sync + 'static {
-    /// Remembers the thread's files as they are now.
-    async fn keep(&self, thread: &ThreadId, user: &UserId, run: &RunId);
-    /// Brings them back.
-    async fn restore(&self, thread: &ThreadId, user: &UserId, run: &RunId);
-    /// They will not be asked for again.
-    async fn forget(&self, thread: &ThreadId, user: &UserId, run: &RunId);
-}
-
-/// Threads without files.
-#[derive(Clone, Copy, Debug)]
-pub struct NoWorkspaces;
-
-#[hart_kernel::async_trait]
-impl Workspaces for NoWorkspaces {
-    async fn keep(&self, _: &ThreadId, _: &UserId, _: &RunId) {}
-    async fn restore(&self, _: &ThreadId, _: &UserId, _: &RunId) {}
-    async fn forget(&self, _: &ThreadId, _: &UserId, _: &RunId) {}
 }
 
 /// What a runtime is made of.

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hart_runtime::Thread;
 use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
+use hart_runtime::{StateError, Thread};
 use hart_types::{ThreadId, ThreadStatus};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -146,11 +146,10 @@ pub(crate) async fn prune(
 
 pub(crate) async fn copy(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
     let id = thread_id(&id)?;
-    let original =
-        gateway.runtime.store().thread(&id).await?.ok_or_else(|| ApiError::conflict("Conflict"))?;
-    let mut copy = Thread::new(ThreadId::generate(), original.user, gateway.runtime.now());
-    copy.metadata = original.metadata;
-    let copy = gateway.runtime.store().copy_thread(&id, copy).await?;
+    let copy = gateway.runtime.copy_thread(&id).await.map_err(|error| match error {
+        StateError::NoThread(_) => ApiError::conflict("Conflict"),
+        other => other.into(),
+    })?;
     Ok(Json(full(&gateway, &copy).await?))
 }
 
