@@ -28,7 +28,7 @@ async fn run_asking(text: &str, config: Value, calls: usize) -> (LongWorld, RunR
         Turn::new().tool_call(
             format!("c{n}"),
             tool,
-            json!({"path": ".", "command": format!("seq {n} {}", n + 700)}),
+            json!({"path": ".", "command": format!("seq {n} {}", n + 350)}),
         )
     })
     .await;
