@@ -28,6 +28,7 @@ mod loops;
 mod plan;
 mod sdk;
 mod setting;
+mod side_calls;
 mod stage;
 mod support;
 mod titles;
