@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 use crate::long_world::{LongWorld, Setting, is_summary, padding};
-use crate::stage::{Stage, model};
+use crate::stage::Stage;
+use crate::support::model;
 
 /// What a listener adds up.
 #[derive(Default)]
@@ -41,7 +42,7 @@ async fn ask(stage: &Stage, limits: &Limits) -> (RunReport, u64, u64) {
 }
 
 async fn titled(titles: &ModelServer) -> Stage {
-    let title = Title::new(TitleConfig::default()).with_model(model(titles, Dialect::Anthropic, |_| {}));
+    let title = Title::new(TitleConfig::default()).with_model(model(titles, Dialect::Anthropic));
     let features = Features { title: title.into(), ..Features::default() };
     let turns = [Turn::new().text("The North Sea.").usage(1000, 50)];
     Stage::with(Dialect::OpenAi, turns, |_| {}, |builder| builder.features(features)).await
