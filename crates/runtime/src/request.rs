@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use hart_kernel::{Agent, Breakpoints, Checkpointer, async_trait};
 use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, ThreadId, UserId};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::port::Assistant;
 
 /// Makes the agents that runs are of. Implemented where agents are configured.
 #[async_trait]
@@ -57,8 +60,9 @@ pub struct FactoryError {
     pub message: String,
 }
 
-/// A run to start.
-#[derive(Clone, Debug)]
+/// A run to start. It is kept as JSON until the run has ended, so that any process can execute it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StartRun {
     /// `None` runs on a thread of its own that goes with it.
     pub thread: Option<ThreadId>,
@@ -67,7 +71,11 @@ pub struct StartRun {
     pub agent: String,
     pub user: UserId,
     pub input: Input,
+    /// The run's record has it.
+    #[serde(skip)]
     pub metadata: Map<String, Value>,
+    /// Laid under the thread's metadata, which is laid under the run's own.
+    pub assistant_metadata: Map<String, Value>,
     pub options: Map<String, Value>,
     pub recursion_limit: Option<u32>,
     pub multitask: MultitaskStrategy,
@@ -80,7 +88,8 @@ pub struct StartRun {
     /// Keeps the thread of its own.
     pub keep_thread: bool,
     pub idempotency_key: Option<String>,
-    /// The request's body, for clients that ask what a run was started with.
+    /// The request's body, for clients that ask what a run was started with. The run's record has it.
+    #[serde(skip)]
     pub kwargs: Map<String, Value>,
 }
 
@@ -93,6 +102,7 @@ impl StartRun {
             user: "default".into(),
             input,
             metadata: Map::new(),
+            assistant_metadata: Map::new(),
             options: Map::new(),
             recursion_limit: None,
             multitask: MultitaskStrategy::Enqueue,
@@ -106,10 +116,36 @@ impl StartRun {
             kwargs: Map::new(),
         }
     }
+
+    /// With all that the assistant says about its runs; what the run says itself is laid over it.
+    pub fn of(assistant: &Assistant, input: Input) -> Self {
+        let configured = assistant.config.get("configurable").and_then(Value::as_object);
+        let mut start = Self::new(assistant.graph.as_str(), assistant.id.clone(), input);
+        start.options = configured.into_iter().chain([&assistant.context]).flatten().map(owned).collect();
+        start.recursion_limit = recursion_limit(&assistant.config);
+        start.assistant_metadata = assistant.metadata.clone();
+        start
+    }
+}
+
+/// `recursion_limit` of LangGraph's `config`.
+pub fn recursion_limit(config: &Map<String, Value>) -> Option<u32> {
+    config.get("recursion_limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok())
+}
+
+fn owned((key, value): (&String, &Value)) -> (String, Value) {
+    (key.clone(), value.clone())
+}
+
+impl Default for StartRun {
+    fn default() -> Self {
+        Self::new("", "".into(), Input::Continue)
+    }
 }
 
 /// What a run begins with, still as JSON: only the agent knows what its state takes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Input {
     /// Nothing: goes on where the thread stands.
     Continue,
