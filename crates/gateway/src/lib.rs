@@ -8,6 +8,7 @@ mod parse;
 mod routes;
 mod serve;
 mod sse;
+mod tend;
 mod wire;
 
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use hart_runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
-pub use serve::{ServeError, serve};
+pub use serve::{Listener, ServeError, listen, serve, serve_on};
+pub use tend::tend;
 
 /// What every handler is given.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 //! Invariant: a run that was admitted ends, in its record and on its stream, whatever happens to it or to its readers.
 
 mod assistants;
+mod crons;
 mod nodes;
 mod parts;
 mod threads;
@@ -18,7 +19,7 @@ use hart_types::{
     CancelAction, Durability, MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus,
 };
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -33,6 +34,7 @@ use crate::workspaces::Workspaces;
 use crate::{Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
+pub use crons::{CronError, CronRequestError, CronRequests};
 pub use parts::{Adopt, Parts, Settings};
 pub use threads::{StateError, ThreadState};
 
@@ -60,6 +62,8 @@ struct Inner {
     encoders: Mutex<HashMap<ThreadId, Arc<ValuesEncoder>>>,
     /// Agents whose assistants are in the store.
     registered: Mutex<HashSet<String>>,
+    /// Wakes whoever waits for the next cron.
+    crons_changed: Notify,
     tasks: TaskTracker,
     /// Shows that this process lives, as long as the runtime does.
     keeper: Mutex<JoinSet<()>>,
@@ -146,6 +150,7 @@ impl Runtime {
             live: Mutex::default(),
             encoders: Mutex::default(),
             registered: Mutex::default(),
+            crons_changed: Notify::new(),
             tasks: TaskTracker::new(),
             keeper: Mutex::default(),
             closing: CancellationToken::new(),
@@ -178,7 +183,14 @@ impl Runtime {
     }
 
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
-    pub async fn start(&self, mut request: StartRun) -> Result<Run, StartError> {
+    pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
+        let run = self.admit(request).await?;
+        self.inner.spawn_lane(run.thread.clone());
+        Ok(run)
+    }
+
+    /// Takes a run in. Nobody executes it yet.
+    async fn admit(&self, mut request: StartRun) -> Result<Run, StartError> {
         if self.inner.closing.is_cancelled() {
             return Err(StartError::Closing);
         }
@@ -191,7 +203,6 @@ impl Runtime {
         match self.inner.store.admit(run.clone(), request, &self.inner.node).await {
             Ok(Admission::Admitted { run, others }) => {
                 self.make_room(&run, others).await?;
-                self.inner.spawn_lane(run.thread.clone());
                 Ok(run)
             }
             other => {

@@ -8,6 +8,7 @@
 )]
 
 mod crashes;
+mod crons;
 mod processes;
 mod runs;
 mod stream;
