@@ -17,7 +17,9 @@ use uuid::Uuid;
 
 use crate::agent::Aliases;
 use crate::interrupt::Answers;
-use crate::{AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
+use crate::{
+    AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, Journal, NoEvents, SystemClock,
+};
 
 pub struct RunContext {
     pub thread_id: ThreadId,
@@ -29,6 +31,8 @@ pub struct RunContext {
     pub cancel: CancellationToken,
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
+    /// Where effects are written down; without it a call that was cut off is simply made again.
+    pub journal: Option<Arc<dyn Journal>>,
     pub scratch: Scratch,
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
@@ -75,6 +79,7 @@ impl RunContext {
             cancel: CancellationToken::new(),
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
+            journal: None,
             scratch: Scratch::default(),
             from: None,
             breakpoints: Breakpoints::default(),

@@ -6,6 +6,7 @@
 mod pausing;
 mod recovery;
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -19,9 +20,9 @@ use crate::interrupt::{Pause, Paused};
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
 use crate::{
-    Agent, AgentEvent, Command, Ended, Goto, HookError, LoggedWrite, MessageWrites, Middleware, ModelNext,
-    ModelRequest, ModelResponse, Next, Node, Reached, RunContext, RunError, RunInput, RunReport, State, Step,
-    StepSource, Update, route,
+    Agent, AgentEvent, Begun, Command, EffectKey, Ended, Goto, HookError, LoggedWrite, MessageWrites,
+    Middleware, ModelNext, ModelRequest, ModelResponse, Next, Node, Reached, RunContext, RunError, RunInput,
+    RunReport, State, Step, StepSource, Update, route,
 };
 
 pub(crate) use self::recovery::Left;
@@ -45,6 +46,8 @@ pub(crate) struct Execution<'a> {
     begun: Option<Step>,
     /// What an earlier attempt left, until it is taken up.
     left: Option<Left>,
+    /// Whether calls may have been begun before.
+    recalls: bool,
 }
 
 /// Why the loop was left before its end.
@@ -91,7 +94,8 @@ impl<'a> Execution<'a> {
         left: Option<Left>,
     ) -> Self {
         let steps = left.as_ref().map_or(0, |left| left.steps);
-        Self { agent, cx, state, head, entered: 0, steps, unlogged: Vec::new(), begun: None, left }
+        let recalls = cx.attempt > 1;
+        Self { agent, cx, state, head, entered: 0, steps, unlogged: Vec::new(), begun: None, left, recalls }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
@@ -302,12 +306,13 @@ impl<'a> Execution<'a> {
     async fn tools(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
         self.cx.set_place(self.head.as_ref());
-        let core = ToolCallRunner { agent: self.agent };
+        let core = ToolCallRunner { agent: self.agent, begun: self.begun_before().await? };
+        let state = core.with_noted(self.state.clone());
         let pending = Pending::collect(self.state.messages());
         let slots = Semaphore::new(MAX_CONCURRENT_CALLS);
         let results = join_all(pending.iter().enumerate().map(async |call| {
             let _slot = slots.acquire().await;
-            core.run(self.cx, &self.state, call).await
+            core.run(self.cx, &state, call).await
         }))
         .await;
 
@@ -343,6 +348,17 @@ impl<'a> Execution<'a> {
                 self.commit(StepSource::Tools, Node::Tools.name()).await?;
                 Err(Stop::Paused(self.pause_at(Node::Tools, None, questions)))
             }
+        }
+    }
+
+    /// What earlier attempts have begun: only the first batch of a later one can meet any of it.
+    async fn begun_before(&mut self) -> Result<HashMap<EffectKey, Begun>, RunError> {
+        match &self.cx.journal {
+            Some(journal) if std::mem::take(&mut self.recalls) => {
+                let begun = journal.recall().await.map_err(RunError::Checkpoint)?;
+                Ok(begun.into_iter().map(|begun| (begun.key.clone(), begun)).collect())
+            }
+            _ => Ok(HashMap::new()),
         }
     }
 

@@ -10,6 +10,7 @@
 mod cancel;
 mod checkpoint;
 mod contract;
+mod effects;
 mod going_on;
 mod hooks;
 mod interrupts;

@@ -135,6 +135,6 @@ impl Checkpointer for StepLog {
     }
 }
 
-fn failed(error: StoreError) -> CheckpointError {
+pub(crate) fn failed(error: StoreError) -> CheckpointError {
     CheckpointError { message: error.to_string(), source: Some(Box::new(error)) }
 }

@@ -6,6 +6,7 @@ mod checkpoints;
 mod event;
 mod follow;
 mod frame;
+mod journal;
 pub mod port;
 mod record;
 mod request;

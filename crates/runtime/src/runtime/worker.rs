@@ -13,6 +13,7 @@ use super::nodes::begin;
 use super::{Inner, LINGER, Live, Settings, Stage};
 use crate::checkpoints::StepLog;
 use crate::event::{LogEvent, Logged};
+use crate::journal::RunJournal;
 use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::request::{AgentRequest, Input, StartRun};
 use crate::sink::RunSink;
@@ -194,6 +195,13 @@ async fn work(
     let (store, tape) = (Arc::clone(&inner.store), Arc::clone(&live.tape));
     let (durability, tasks) = (live.request.durability, inner.tasks.clone());
     let steps = Arc::new(StepLog::new(store, lease.clone(), tape, live.lost.clone(), durability, tasks));
+    let journal = RunJournal {
+        store: Arc::clone(&inner.store),
+        thread: run.thread.clone(),
+        lease: lease.clone(),
+        lost: live.lost.clone(),
+        steps: Arc::clone(&steps),
+    };
     let request = AgentRequest {
         agent: live.request.agent.clone(),
         thread: run.thread.clone(),
@@ -214,6 +222,9 @@ async fn work(
     cx.run_id = run.id.clone();
     cx.user_id = run.user.clone();
     cx.attempt = attempt;
+    if live.may_be_resumed() {
+        cx.journal = Some(Arc::new(journal));
+    }
     cx.clock = Arc::clone(&inner.clock);
     cx.from.clone_from(&live.request.checkpoint);
     cx.breakpoints = live.request.breakpoints.clone();
