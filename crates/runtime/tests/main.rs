@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod chaos;
 mod crashes;
 mod crons;
 mod processes;
