@@ -8,6 +8,13 @@
 )]
 
 mod assistants;
+mod events;
+mod gaps;
 mod langgraph;
+mod lines;
+mod recorded;
 mod refusals;
+mod socket;
 mod support;
+mod thread_stream;
+mod tools;

@@ -3,8 +3,10 @@
 //! Invariant: a run and its readers never share a task; what connects them is the log.
 
 mod checkpoints;
+mod doorbell;
 mod event;
 mod follow;
+mod follow_thread;
 mod frame;
 pub mod port;
 mod record;
@@ -16,12 +18,14 @@ mod values;
 mod workspaces;
 
 pub use event::{LogEvent, Logged, StepRef, Task};
-pub use follow::{After, Follower};
-pub use frame::{Frame, Renderer, source};
+pub use follow::{After, Follower, reaches};
+pub use follow_thread::{ThreadEvent, ThreadFollower};
+pub use frame::{Channel, Envelope, EventRenderer, Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    AssistantError, CancelError, Parts, Runtime, StartError, StateError, ThreadState, assistant_id,
+    AssistantError, CancelError, Parts, Retention, Runtime, StartError, StateError, ThreadState, assistant_id,
 };
 pub use tape::Entry;
+pub use values::Spelling;
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

@@ -3,6 +3,8 @@
 //! Invariant: a run that was admitted ends, in its record and on its stream, whatever happens to it or to its readers.
 
 mod assistants;
+mod following;
+mod retention;
 mod threads;
 mod worker;
 
@@ -18,15 +20,16 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::follow::{After, Follower};
+use crate::doorbell::Doorbells;
 use crate::port::{Admission, Created, RunEnd, RunQuery, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::{Sequence, Tape};
-use crate::values::ValuesEncoder;
+use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspaces;
 use crate::{Failure, Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
+pub use retention::Retention;
 pub use threads::{StateError, ThreadState};
 
 /// A copy is the same runtime.
@@ -44,7 +47,9 @@ struct Inner {
     /// Runs that were admitted here and whose log is still at hand.
     live: Mutex<HashMap<RunId, Arc<Live>>>,
     /// What states look like, by thread: messages are encoded once.
-    encoders: Mutex<HashMap<ThreadId, Arc<ValuesEncoder>>>,
+    encoders: Mutex<HashMap<(ThreadId, Spelling), Arc<ValuesEncoder>>>,
+    /// Tell those who follow a thread that something happens on it.
+    doorbells: Arc<Doorbells>,
     /// Agents whose assistants are in the store.
     registered: Mutex<HashSet<String>>,
     tasks: TaskTracker,
@@ -109,6 +114,11 @@ const LINGER: Duration = Duration::from_secs(60);
 
 impl Runtime {
     pub async fn open(parts: Parts) -> Result<Self, StoreError> {
+        Self::open_keeping(parts, Retention::default()).await
+    }
+
+    /// As [`Runtime::open`], with streams kept as long as it is said.
+    pub async fn open_keeping(parts: Parts, retention: Retention) -> Result<Self, StoreError> {
         let last = parts.store.last_event().await?;
         let Parts { store, agents, workspaces, clock } = parts;
         let inner = Inner {
@@ -119,12 +129,14 @@ impl Runtime {
             sequence: Arc::new(Sequence::after(last)),
             live: Mutex::default(),
             encoders: Mutex::default(),
+            doorbells: Arc::default(),
             registered: Mutex::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
         let runtime = Self { inner: Arc::new(inner) };
         runtime.end_orphans().await?;
+        runtime.spawn_forgetting(retention);
         runtime.register_agents().await?;
         Ok(runtime)
     }
@@ -226,12 +238,6 @@ impl Runtime {
             // An error means that the sender is gone, and the run with it.
             let _ = ended.wait_for(|ended| *ended).await;
         }
-    }
-
-    /// Reads a run's log.
-    pub fn follow(&self, id: &RunId, after: After) -> Follower {
-        let tape = self.inner.lock_live().get(id).map(|live| Arc::clone(&live.tape));
-        Follower::new(id.clone(), Arc::clone(&self.inner.store), tape, after)
     }
 
     /// Admits nothing more, gives runs until `grace` to end, then stops them.

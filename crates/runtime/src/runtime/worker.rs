@@ -76,6 +76,19 @@ impl Inner {
         Some(Duration::try_from(wait).unwrap_or_default().max(Duration::from_millis(1)))
     }
 
+    /// Waits until the runs before this one have told their end, so that a thread's events are in the order of its runs.
+    async fn until_told(&self, run: &Run) {
+        let before: Vec<_> = self
+            .lock_live()
+            .iter()
+            .filter(|(id, live)| **id != run.id && live.tape.is_of(&run.thread) && live.tape.newest() > 0)
+            .map(|(_, live)| live.ended.subscribe())
+            .collect();
+        for mut ended in before {
+            let _ = ended.wait_for(|ended| *ended).await;
+        }
+    }
+
     /// Tells everybody that it is over; the log stays at hand for a while.
     async fn finish(&self, live: &Live, status: RunStatus) {
         live.tape
@@ -94,12 +107,14 @@ async fn execute(inner: &Arc<Inner>, run: Run) {
         settle(inner, || inner.store.end_run(&run.id, orphaned(inner.clock.now()))).await;
         return;
     };
+    inner.until_told(&run).await;
     let recorder = {
         let (tape, store) = (Arc::clone(&live.tape), Arc::clone(&inner.store));
         inner.tasks.spawn(async move { tape.record(&*store).await })
     };
     let sink = Arc::new(RunSink::new(run.id.clone(), Arc::clone(&live.tape)));
     sink.log(LogEvent::Started { attempt: 1 }).await;
+    inner.doorbells.run_began(&run.thread);
     let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };
     told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
     let outcome = work(inner, &run, &live, &sink).await;
