@@ -5,9 +5,9 @@ HART  := target/quick/hart
 
 .PHONY: run build test test-real-model fmt lint unit docs deny bench dist fuzz clean
 
-## Build hart and talk to it. Without a terminal it plays the first demo task.
+## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
-	@$(HART) chat
+	@exec $(HART) serve
 
 build: toolchain
 	@$(CARGO) build --locked --profile quick -p hart-cli

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use hart_agent::Mode;
 use hart_kernel::{
@@ -11,29 +12,28 @@ use hart_kernel::{
     Snapshot, State, Update,
 };
 use hart_models::probe::{self, Check, ProbeOptions, Profile};
-use hart_sandbox::{LocalSandboxProvider, SandboxError, SandboxProvider, ThreadDirs, TierReport, VPath};
+use hart_runtime::Runtime;
+use hart_sandbox::{SandboxError, SandboxProvider, ThreadDirs, TierReport, VPath};
 use hart_tools::Artifacts;
 use hart_types::{Message, RunId, ThreadId, UserId};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::Order;
 use crate::choice::{self, ChooseError, ModelChoice, ModelListing};
 use crate::config::{AppConfig, ConfigError, LoadOptions};
 use crate::doctor::{self, Finding};
 use crate::extensions::Extensions;
-use crate::profiles::Profiles;
 use crate::sheet::{self, ModelSheet};
 use crate::thread_log::{LockError, ThreadLock, ThreadLog};
+use crate::workshop::Workshop;
 use crate::{Env, home, wire};
 
 #[derive(Debug)]
 pub struct App {
-    pub(crate) config: AppConfig,
-    pub(crate) env: Env,
-    pub(crate) http: reqwest::Client,
-    pub(crate) calls: hart_models::Context,
-    pub(crate) sandboxes: Arc<LocalSandboxProvider>,
-    pub(crate) profiles: Profiles,
-    pub(crate) extensions: Extensions,
+    pub(crate) workshop: Arc<Workshop>,
+    /// Opened when it is first needed: most commands need none.
+    runtime: OnceCell<Runtime>,
     log: ThreadLog,
     user: UserId,
 }
@@ -113,6 +113,23 @@ pub enum OpenError {
     Http(#[from] hart_models::HttpError),
 }
 
+/// Why the data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    #[error("cannot use {}; check that the data directory is writable, or set HART_HOME to another", path.display())]
+    Home {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Store(#[from] hart_store::OpenError),
+    #[error("the runs that are remembered cannot be read")]
+    Runs(#[source] hart_runtime::port::StoreError),
+    #[error("opening the data directory was cut off")]
+    Cut(#[source] tokio::task::JoinError),
+}
+
 /// Why a thread could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -147,44 +164,40 @@ impl App {
     }
 
     pub fn with_config(config: AppConfig, env: Env) -> Result<Self, OpenError> {
-        let user = UserId::from(OWNER);
-        let calls = wire::calls(&config)?;
-        Ok(Self {
-            http: calls.http().clone(),
-            calls,
-            sandboxes: Arc::new(wire::sandboxes(&config)?),
-            profiles: Profiles::new(&config.home),
-            extensions: Extensions::default(),
-            log: ThreadLog::new(config.home.clone(), user.clone()),
-            env,
-            config,
-            user,
-        })
+        Self::extended(config, env, Extensions::default())
     }
 
-    pub(crate) fn extended(mut self, extensions: Extensions) -> Self {
-        self.extensions = extensions;
-        self
+    pub(crate) fn extended(config: AppConfig, env: Env, extensions: Extensions) -> Result<Self, OpenError> {
+        let user = UserId::from(OWNER);
+        let log = ThreadLog::new(config.home.clone(), user.clone());
+        let workshop = Arc::new(Workshop::new(config, env, extensions)?);
+        Ok(Self { workshop, runtime: OnceCell::new(), log, user })
     }
 
     pub fn config(&self) -> &AppConfig {
-        &self.config
+        &self.workshop.config
+    }
+
+    /// What runs agents and remembers it. The first call opens the data directory, and makes it where there is none.
+    pub async fn runtime(&self) -> Result<&Runtime, StorageError> {
+        self.runtime.get_or_try_init(|| wire::runtime(&self.workshop)).await
     }
 
     /// The named model, or the best there is: configured, by key in the environment, on loopback, the demo.
     pub async fn choose_model(&self, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
-        choice::choose(self, name).await
+        choice::choose(&self.workshop, name).await
     }
 
     /// All models there are to choose from, the default first.
     pub async fn models(&self) -> Result<Vec<ModelListing>, ChooseError> {
-        choice::list(self).await
+        choice::list(&self.workshop).await
     }
 
     /// Everything that is in force for the named model, or for the default one.
     pub async fn model_sheet(&self, name: Option<&str>) -> Result<ModelSheet, ChooseError> {
-        let (config, reason) = choice::connected(self, name).await?;
-        Ok(sheet::of(&self.config, &self.env, &self.profiles, &config, &reason))
+        let (config, reason) = choice::connected(&self.workshop, name).await?;
+        let Workshop { config: all, env, profiles, .. } = &*self.workshop;
+        Ok(sheet::of(all, env, profiles, &config, &reason))
     }
 
     /// Finds out what the named model's endpoint does and keeps it for later runs. `progress` hears each result.
@@ -194,18 +207,19 @@ impl App {
         context: u32,
         progress: &(dyn Fn(&Check) + Sync),
     ) -> Result<(Profile, Option<PathBuf>), ProbeError> {
-        let (config, _) = choice::connected(self, name).await?;
+        let (config, _) = choice::connected(&self.workshop, name).await?;
         let options = ProbeOptions { context, now: wire::now() };
-        let http = self.calls.client(&config).map_err(ChooseError::from)?;
+        let http = self.workshop.calls.client(&config).map_err(ChooseError::from)?;
         let profile = probe::probe(&config, &http, options, progress).await;
         // Nothing was learnt from one that does not talk, and what was known of it may still hold.
-        let path = profile.talks().then(|| self.profiles.save(&config.name, &profile)).transpose();
-        let path = path.map_err(|source| ProbeError::Save { home: self.config.home.clone(), source })?;
+        let path = profile.talks().then(|| self.workshop.profiles.save(&config.name, &profile)).transpose();
+        let path =
+            path.map_err(|source| ProbeError::Save { home: self.workshop.config.home.clone(), source })?;
         Ok((profile, path))
     }
 
     pub async fn doctor(&self) -> Vec<Finding> {
-        doctor::examine(self).await
+        doctor::examine(&self.workshop).await
     }
 
     /// Runs a task to its end. What happens on the way goes to `events`.
@@ -222,10 +236,10 @@ impl App {
 
     /// Claims the task's thread and builds its agent; all that can go wrong before the first word goes wrong here.
     pub(crate) fn begin(&self, task: &Task) -> Result<Started, StartError> {
-        home::prepare(&self.config.home)
-            .map_err(|source| LockError::Io { path: self.config.home.clone(), source })?;
+        home::prepare(&self.workshop.config.home)
+            .map_err(|source| LockError::Io { path: self.workshop.config.home.clone(), source })?;
         let lock = self.log(&task.user).lock(&task.thread)?;
-        Ok(Started { agent: wire::agent(self, task)?, _lock: lock })
+        Ok(Started { agent: wire::agent(&self.workshop, &self.order(task))?, _lock: lock })
     }
 
     pub fn has_thread(&self, thread: &ThreadId) -> bool {
@@ -234,7 +248,7 @@ impl App {
 
     /// How commands are confined on this machine. The first call tries it out, in a few milliseconds.
     pub fn sandbox_tier(&self) -> TierReport {
-        self.sandboxes.tier()
+        self.workshop.sandboxes.tier()
     }
 
     /// What a thread has come to, without running it.
@@ -243,8 +257,7 @@ impl App {
     }
 
     pub(crate) async fn values(&self, user: &UserId, thread: &ThreadId) -> Result<Snapshot, StateError> {
-        let task = Task { thread: thread.clone(), user: user.clone(), ..Task::new("", ModelChoice::demo()) };
-        let agent = wire::agent(self, &task)?;
+        let agent = wire::agent(&self.workshop, &Order::reader(self.checkpointer(user)))?;
         Ok(agent.snapshot(agent.load(thread).await?))
     }
 
@@ -262,7 +275,7 @@ impl App {
         let paths = state.get::<Artifacts>().map_or(&[][..], Vec::as_slice);
         let on_host = |path: &String| {
             let vpath = VPath::parse(path).ok()?;
-            let host = self.sandboxes.host_path(thread, user, &vpath)?;
+            let host = self.workshop.sandboxes.host_path(thread, user, &vpath)?;
             Some(Artifact { path: path.clone(), host_path: host.as_path().to_owned() })
         };
         paths.iter().filter_map(on_host).collect()
@@ -270,16 +283,30 @@ impl App {
 
     /// Where the thread's files are on this machine.
     pub fn thread_dir(&self, thread: &ThreadId) -> PathBuf {
-        ThreadDirs::new(&self.config.home, &self.user, thread).root().to_owned()
+        ThreadDirs::new(&self.workshop.config.home, &self.user, thread).root().to_owned()
     }
 
     pub fn home(&self) -> &Path {
-        &self.config.home
+        &self.workshop.config.home
     }
 
     /// Ends what still runs.
     pub async fn close(&self) {
-        self.sandboxes.shutdown().await;
+        if let Some(runtime) = self.runtime.get() {
+            runtime.close(Duration::ZERO).await;
+        }
+        self.workshop.sandboxes.shutdown().await;
+    }
+
+    fn order(&self, task: &Task) -> Order {
+        Order {
+            model: task.model.clone(),
+            mode: task.mode,
+            reasoning: None,
+            plan_mode: task.plan_mode,
+            recursion_limit: task.recursion_limit,
+            checkpointer: self.checkpointer(&task.user),
+        }
     }
 
     /// The user's threads as files.
@@ -289,7 +316,7 @@ impl App {
 
     /// Where the user's threads are kept.
     pub(crate) fn checkpointer(&self, user: &UserId) -> Arc<dyn Checkpointer> {
-        match &self.extensions.checkpointer {
+        match &self.workshop.extensions.checkpointer {
             Some(own) => Arc::clone(own),
             None => Arc::new(self.log(user)),
         }

@@ -12,7 +12,8 @@ use hart_models::discover::EnvError;
 use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
 
 use crate::demo::{self, DemoModel};
-use crate::{App, wire};
+use crate::wire;
+use crate::workshop::Workshop;
 
 /// A model, and why it is this one.
 #[derive(Clone)]
@@ -114,39 +115,43 @@ impl fmt::Display for Reason {
     }
 }
 
-pub(crate) async fn choose(app: &App, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
-    if let Some(given) = app.extensions.model.as_ref().map(|model| ModelChoice::given(Arc::clone(model)))
+pub(crate) async fn choose(workshop: &Workshop, name: Option<&str>) -> Result<ModelChoice, ChooseError> {
+    if let Some(given) = workshop.extensions.model.as_ref().map(|model| ModelChoice::given(Arc::clone(model)))
         && name.is_none_or(|name| name == given.name)
     {
         return Ok(given);
     }
-    Ok(match find(app, name).await? {
+    Ok(match find(workshop, name).await? {
         Some((config, reason)) => {
-            ModelChoice { name: config.name.clone(), reason, model: wire::model(app, &config)? }
+            ModelChoice { name: config.name.clone(), reason, model: wire::model(workshop, &config)? }
         }
         None => ModelChoice::demo(),
     })
 }
 
 /// The configuration of the chosen model, which must not be the demo.
-pub(crate) async fn connected(app: &App, name: Option<&str>) -> Result<(ModelConfig, Reason), ChooseError> {
-    find(app, name).await?.ok_or(ChooseError::NotConnected)
+pub(crate) async fn connected(
+    workshop: &Workshop,
+    name: Option<&str>,
+) -> Result<(ModelConfig, Reason), ChooseError> {
+    find(workshop, name).await?.ok_or(ChooseError::NotConnected)
 }
 
 /// The chosen model with what a probe found of it; `None` for the demo.
-async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
+async fn find(workshop: &Workshop, name: Option<&str>) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
     if name == Some(demo::NAME) {
         return Ok(None);
     }
-    let candidates = Candidates::until(app, |config| name.is_none_or(|name| name == config.name)).await?;
+    let candidates =
+        Candidates::until(workshop, |config| name.is_none_or(|name| name == config.name)).await?;
     match (candidates.found, name) {
         (Some((config, reason)), _) => {
-            let config = app.profiles.apply(config);
+            let config = workshop.profiles.apply(config);
             Ok(Some((config, reason)))
         }
         (None, None) => Ok(None),
         (None, Some(name)) => {
-            let given = app.extensions.model.iter().map(|model| model.profile().name.as_str());
+            let given = workshop.extensions.model.iter().map(|model| model.profile().name.as_str());
             let passed = candidates.passed.iter().map(|(config, _)| config.name.as_str());
             let known = given.chain(passed).chain([demo::NAME]).map(str::to_owned).collect();
             Err(ChooseError::Unknown { name: name.to_owned(), known })
@@ -154,8 +159,8 @@ async fn find(app: &App, name: Option<&str>) -> Result<Option<(ModelConfig, Reas
     }
 }
 
-pub(crate) async fn list(app: &App) -> Result<Vec<ModelListing>, ChooseError> {
-    let all = Candidates::until(app, |_| false).await?.passed;
+pub(crate) async fn list(workshop: &Workshop) -> Result<Vec<ModelListing>, ChooseError> {
+    let all = Candidates::until(workshop, |_| false).await?.passed;
     let listing = |(config, reason): (ModelConfig, Reason)| ModelListing {
         name: config.name,
         provider: config.provider.to_owned(),
@@ -164,7 +169,7 @@ pub(crate) async fn list(app: &App) -> Result<Vec<ModelListing>, ChooseError> {
         reason,
         is_default: false,
     };
-    let given = app.extensions.model.iter().map(|model| ModelListing {
+    let given = workshop.extensions.model.iter().map(|model| ModelListing {
         name: model.profile().name.clone(),
         provider: "the program".to_owned(),
         model: model.profile().name.clone(),
@@ -188,8 +193,10 @@ pub(crate) async fn list(app: &App) -> Result<Vec<ModelListing>, ChooseError> {
 }
 
 /// The model that a plain `hart run` would use, as configured; `None` for the demo.
-pub(crate) async fn default_config(app: &App) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
-    Ok(Candidates::until(app, |_| true).await?.found)
+pub(crate) async fn default_config(
+    workshop: &Workshop,
+) -> Result<Option<(ModelConfig, Reason)>, ChooseError> {
+    Ok(Candidates::until(workshop, |_| true).await?.found)
 }
 
 /// The models there are, best first, as far as they had to be looked for.
@@ -201,16 +208,16 @@ struct Candidates {
 impl Candidates {
     /// Looks until one is wanted. Asking the loopback takes time, so it comes last. A variable that cannot be used is
     /// an error only for whoever comes to it: another model in its place would be a surprise.
-    async fn until(app: &App, wanted: impl Fn(&ModelConfig) -> bool) -> Result<Self, EnvError> {
+    async fn until(workshop: &Workshop, wanted: impl Fn(&ModelConfig) -> bool) -> Result<Self, EnvError> {
         let mut passed = Vec::new();
-        for candidate in configured(app).into_iter().map(Ok).chain(with_key(app)) {
+        for candidate in configured(workshop).into_iter().map(Ok).chain(with_key(workshop)) {
             let candidate = candidate?;
             if wanted(&candidate.0) {
                 return Ok(Self { found: Some(candidate), passed });
             }
             passed.push(candidate);
         }
-        for candidate in on_loopback(app).await {
+        for candidate in on_loopback(workshop).await {
             if wanted(&candidate.0) {
                 return Ok(Self { found: Some(candidate), passed });
             }
@@ -220,34 +227,34 @@ impl Candidates {
     }
 }
 
-fn configured(app: &App) -> Vec<(ModelConfig, Reason)> {
-    let source = app.config.source.clone().unwrap_or_else(|| PathBuf::from("the caller's settings"));
-    app.config.models.iter().map(|model| (model.clone(), Reason::Config(source.clone()))).collect()
+fn configured(workshop: &Workshop) -> Vec<(ModelConfig, Reason)> {
+    let source = workshop.config.source.clone().unwrap_or_else(|| PathBuf::from("the caller's settings"));
+    workshop.config.models.iter().map(|model| (model.clone(), Reason::Config(source.clone()))).collect()
 }
 
-fn with_key(app: &App) -> Vec<Result<(ModelConfig, Reason), EnvError>> {
-    let found = discover::from_env(&|name| app.env.get(name).map(str::to_owned));
+fn with_key(workshop: &Workshop) -> Vec<Result<(ModelConfig, Reason), EnvError>> {
+    let found = discover::from_env(&|name| workshop.env.get(name).map(str::to_owned));
     let candidate = |mut config: ModelConfig| {
-        config.max_retries = retries(app);
+        config.max_retries = retries(workshop);
         let variable = Preset::find(config.provider).and_then(|preset| preset.key_env.first());
         (config, Reason::Key(variable.unwrap_or(&"a key")))
     };
     found.into_iter().map(|found| found.map(candidate)).collect()
 }
 
-async fn on_loopback(app: &App) -> Vec<(ModelConfig, Reason)> {
-    if app.env.get("HART_NO_PROBE").is_some() {
+async fn on_loopback(workshop: &Workshop) -> Vec<(ModelConfig, Reason)> {
+    if workshop.env.get("HART_NO_PROBE").is_some() {
         return Vec::new();
     }
     let candidate = |mut config: ModelConfig| {
-        config.max_retries = retries(app);
+        config.max_retries = retries(workshop);
         let reason = Reason::Local { server: config.provider, address: config.base_url.to_string() };
         (config, reason)
     };
-    discover::probe_local(&app.http).await.into_iter().map(candidate).collect()
+    discover::probe_local(&workshop.http).await.into_iter().map(candidate).collect()
 }
 
 /// How often a model that no entry describes is asked again.
-fn retries(app: &App) -> u32 {
-    app.config.calls.retry.attempts.saturating_sub(1)
+fn retries(workshop: &Workshop) -> u32 {
+    workshop.config.calls.retry.attempts.saturating_sub(1)
 }

@@ -27,6 +27,7 @@ pub use event::{End, Event};
 pub use stream::EventStream;
 pub use threads::{ThreadState, ThreadSummary};
 
+use crate::agents::Order;
 use crate::app::{Started, Task};
 use crate::config::AppConfig;
 use crate::thread_log::{ThreadLog, blocking};
@@ -89,7 +90,7 @@ impl Client {
 
     fn open(app: App, user: UserId) -> Result<Self, ClientError> {
         // An agent that cannot be built is told of now, not at the first question.
-        crate::wire::agent(&app, &Task::new("", ModelChoice::demo()))?;
+        crate::wire::agent(&app.workshop, &Order::reader(app.checkpointer(&user)))?;
         let shared = Shared { app, runs: TaskTracker::new(), closing: CancellationToken::new() };
         Ok(Self { shared: Arc::new(shared), user })
     }
@@ -243,7 +244,7 @@ impl Client {
     }
 
     fn own_log(&self, wanted: &'static str) -> Result<ThreadLog, ClientError> {
-        match self.shared.app.extensions.checkpointer {
+        match self.shared.app.workshop.extensions.checkpointer {
             Some(_) => Err(ClientError::ForeignThreads(wanted)),
             None => Ok(self.shared.app.log(&self.user)),
         }

@@ -18,6 +18,7 @@ mod raw;
 mod resolve;
 mod secret;
 mod section;
+mod server;
 mod tools;
 mod typed;
 
@@ -36,6 +37,7 @@ pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use middleware::MiddlewareConfig;
 pub use problem::{ConfigError, Place, Problem, Warning};
+pub use server::ServerConfig;
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 
@@ -65,6 +67,8 @@ pub struct AppConfig {
     pub middleware: MiddlewareConfig,
     /// Who may do what.
     pub consent: ConsentConfig,
+    /// Where `hart serve` listens, and who may ask it.
+    pub server: ServerConfig,
     pub log_level: LogLevel,
     pub max_recursion_limit: u32,
     /// Where hart keeps its data, absolute if the working directory was.
@@ -198,6 +202,7 @@ impl AppConfig {
         let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
         let middleware = MiddlewareConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
+        let server = ServerConfig::read(&tree, env, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -218,6 +223,7 @@ impl AppConfig {
             sandbox_audit_file: audit.log_file,
             middleware,
             consent,
+            server,
             log_level,
             max_recursion_limit,
             home,

@@ -5,7 +5,8 @@
 use hart_models::reachability::{self, Reachability};
 use hart_sandbox::{SandboxProvider, Tier};
 
-use crate::{App, choice};
+use crate::choice;
+use crate::workshop::Workshop;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -37,28 +38,28 @@ impl Finding {
     }
 }
 
-pub(crate) async fn examine(app: &App) -> Vec<Finding> {
-    let mut findings = config(app);
-    findings.push(data_directory(app));
-    findings.push(sandbox(app).await);
-    findings.push(model(app).await);
+pub(crate) async fn examine(workshop: &Workshop) -> Vec<Finding> {
+    let mut findings = config(workshop);
+    findings.push(data_directory(workshop));
+    findings.push(sandbox(workshop).await);
+    findings.push(model(workshop).await);
     findings
 }
 
-fn config(app: &App) -> Vec<Finding> {
-    let mut findings = vec![match &app.config.source {
+fn config(workshop: &Workshop) -> Vec<Finding> {
+    let mut findings = vec![match &workshop.config.source {
         Some(path) => Finding::good("config", path.display().to_string()),
         None => Finding::good("config", "no config.yaml: defaults (`hart config init` writes one)"),
     }];
-    let warnings = app.config.warnings.iter();
+    let warnings = workshop.config.warnings.iter();
     findings.extend(
         warnings.map(|warning| Finding::warning("config", warning.to_string(), "see `hart config check`")),
     );
     findings
 }
 
-fn data_directory(app: &App) -> Finding {
-    let home = app.home();
+fn data_directory(workshop: &Workshop) -> Finding {
+    let home = &workshop.config.home;
     // A check makes nothing: where the directory is not there yet, the one it would be made in counts.
     let existing = home.ancestors().find(|dir| dir.is_dir()).unwrap_or(home);
     let probe = existing.join(".hart-doctor");
@@ -73,8 +74,8 @@ fn data_directory(app: &App) -> Finding {
     }
 }
 
-async fn sandbox(app: &App) -> Finding {
-    let sandboxes = app.sandboxes.clone();
+async fn sandbox(workshop: &Workshop) -> Finding {
+    let sandboxes = workshop.sandboxes.clone();
     let Ok(report) = tokio::task::spawn_blocking(move || sandboxes.tier()).await else {
         return Finding::bad("sandbox", "the check itself failed", "run it again with --verbose");
     };
@@ -99,8 +100,8 @@ async fn sandbox(app: &App) -> Finding {
     }
 }
 
-async fn model(app: &App) -> Finding {
-    let (config, reason) = match choice::default_config(app).await {
+async fn model(workshop: &Workshop) -> Finding {
+    let (config, reason) = match choice::default_config(workshop).await {
         Ok(Some(found)) => found,
         Ok(None) => {
             return Finding::warning(
@@ -112,7 +113,7 @@ async fn model(app: &App) -> Finding {
         Err(error) => return Finding::bad("model", error.to_string(), "correct the variable, or unset it"),
     };
     let name = format!("{} ({reason})", config.name);
-    let http = match app.calls.client(&config) {
+    let http = match workshop.calls.client(&config) {
         Ok(http) => http,
         Err(error) => {
             return Finding::bad("model", format!("{name}: {error}"), "correct the entry in config.yaml");

@@ -2,9 +2,9 @@
 //!
 //! Invariant: nothing in it is readable by other users, and a version control system passes it over.
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Makes the data directory and the places that users may fill.
@@ -19,4 +19,9 @@ pub(crate) fn prepare(home: &Path) -> io::Result<()> {
 
 pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Made if it is not there; what is in it stays.
+pub(crate) fn create_private_file(path: &Path) -> io::Result<()> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
 }

@@ -5,6 +5,7 @@
 //!
 //! Whoever embeds hart begins with [`Client`]; the command line uses [`App`], which lies below it.
 
+mod agents;
 mod app;
 mod audit_file;
 mod choice;
@@ -17,11 +18,14 @@ mod extensions;
 mod frame;
 mod home;
 mod profiles;
+mod server;
 mod sheet;
 mod thread_log;
 mod wire;
+mod workshop;
+mod workspaces;
 
-pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, Task, TaskInput};
+pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, StorageError, Task, TaskInput};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};
 pub use client::{
     Answer, Ask, Client, ClientBuilder, ClientError, End, Event, EventStream, ThreadState, ThreadSummary,
@@ -30,12 +34,14 @@ pub use doctor::{Finding, Health};
 pub use env::Env;
 pub use frame::Frame;
 pub use hart_agent::Mode;
+pub use hart_gateway::ServeError;
 pub use hart_kernel::{
     AgentEvent, Ended, EventSink, Interrupt, ModelError, Resume, RunError, RunReport, async_trait,
 };
 // A program that embeds hart names one crate and has them all, each of the version that fits.
 pub use hart_models::probe::{self, Check, Outcome, Profile};
 pub use hart_sandbox::{Tier, TierReport};
+pub use server::{Server, ServerError};
 pub use sheet::{ModelSheet, SheetRow};
 pub use thread_log::LockError;
 pub use tokio_util::sync::CancellationToken;

@@ -4,16 +4,23 @@
 
 mod features;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
-use hart_kernel::{Agent, BuildError, ChatModel, Clock, SystemClock, Timestamp};
+use hart_kernel::{Agent, BuildError, ChatModel, Clock, ModelSettings, SystemClock, Timestamp};
 use hart_models::{HttpError, Limits, ModelConfig};
+use hart_runtime::{Parts, Runtime, Workspaces};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
+use hart_store::SqliteStore;
 
+use crate::agents::{ConfiguredAgents, Order};
+use crate::app::StorageError;
 use crate::config::AppConfig;
-use crate::{App, Task};
+use crate::home;
+use crate::workshop::Workshop;
+use crate::workspaces::ThreadFiles;
 
 /// What all models share. One per `App`.
 pub(crate) fn calls(config: &AppConfig) -> Result<hart_models::Context, HttpError> {
@@ -25,11 +32,41 @@ pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, Sand
     LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), Some(skills))
 }
 
+/// Runs, and where they are remembered. Makes the data directory where there is none.
+pub(crate) async fn runtime(workshop: &Arc<Workshop>) -> Result<Runtime, StorageError> {
+    let parts = Parts {
+        store: Arc::new(store(workshop.config.home.clone()).await?),
+        agents: Arc::new(ConfiguredAgents::new(Arc::clone(workshop))),
+        workspaces: workspaces(workshop),
+        clock: Arc::new(SystemClock),
+    };
+    Runtime::open(parts).await.map_err(StorageError::Runs)
+}
+
+async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
+    let opened = tokio::task::spawn_blocking(move || {
+        let path = home.join(DATABASE);
+        home::prepare(&home)
+            .and_then(|()| home::create_private_file(&path))
+            .map_err(|source| StorageError::Home { path: home, source })?;
+        Ok(SqliteStore::open(&path)?)
+    });
+    opened.await.unwrap_or_else(|error| Err(StorageError::Cut(error)))
+}
+
+/// In the data directory.
+const DATABASE: &str = "hart.db";
+
+/// The files of threads, for runs that are undone and threads that are copied or deleted.
+fn workspaces(workshop: &Workshop) -> Arc<dyn Workspaces> {
+    Arc::new(ThreadFiles::new(Arc::clone(&workshop.sandboxes)))
+}
+
 /// A model that asks again and falls back, as its entry says.
-pub(crate) fn model(app: &App, config: &ModelConfig) -> Result<Arc<dyn ChatModel>, HttpError> {
-    let fallbacks = config.fallbacks.iter().filter_map(|name| app.config.model(name));
-    let fallbacks: Vec<_> = fallbacks.map(|config| app.profiles.apply(config.clone())).collect();
-    app.calls.model(config, &fallbacks)
+pub(crate) fn model(workshop: &Workshop, config: &ModelConfig) -> Result<Arc<dyn ChatModel>, HttpError> {
+    let fallbacks = config.fallbacks.iter().filter_map(|name| workshop.config.model(name));
+    let fallbacks: Vec<_> = fallbacks.map(|config| workshop.profiles.apply(config.clone())).collect();
+    workshop.calls.model(config, &fallbacks)
 }
 
 pub(crate) fn now() -> Timestamp {
@@ -37,29 +74,32 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// The configured model that a part of the chain asks, if it was given one.
-fn helper(app: &App, name: Option<&str>) -> Result<Option<Arc<dyn ChatModel>>, BuildError> {
+fn helper(workshop: &Workshop, name: Option<&str>) -> Result<Option<Arc<dyn ChatModel>>, BuildError> {
     // A name that is not there was refused when the configuration was loaded.
-    let Some(config) = name.and_then(|name| app.config.model(name)) else { return Ok(None) };
-    let built = model(app, &app.profiles.apply(config.clone()));
+    let Some(config) = name.and_then(|name| workshop.config.model(name)) else { return Ok(None) };
+    let built = model(workshop, &workshop.profiles.apply(config.clone()));
     built.map(Some).map_err(|error| {
         BuildError::Refused(format!("the model `{}` cannot be reached: {error}", config.name))
     })
 }
 
-pub(crate) fn agent(app: &App, task: &Task) -> Result<Agent, BuildError> {
-    let mut sandbox = Sandbox::new(app.sandboxes.clone(), app.config.sandbox.clone());
-    if let Some(enabled) = app.config.tools.enabled() {
+pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildError> {
+    let mut sandbox = Sandbox::new(workshop.sandboxes.clone(), workshop.config.sandbox.clone());
+    if let Some(enabled) = workshop.config.tools.enabled() {
         sandbox = sandbox.only(enabled);
     }
-    let most = app.config.max_recursion_limit;
-    let features = features::of(app, task, sandbox)?;
-    let mut agent = SuperAgent::builder(Arc::clone(&task.model.model))
-        .mode(task.mode)
-        .features(app.extensions.shape(features))
-        .checkpointer(app.checkpointer(&task.user))
-        .recursion_limit(task.recursion_limit.map_or(most, |limit| limit.min(most)));
-    if let Some(on) = task.plan_mode {
+    let most = workshop.config.max_recursion_limit;
+    let features = features::of(workshop, order, sandbox)?;
+    let mut agent = SuperAgent::builder(Arc::clone(&order.model.model))
+        .mode(order.mode)
+        .features(workshop.extensions.shape(features))
+        .checkpointer(Arc::clone(&order.checkpointer))
+        .recursion_limit(order.recursion_limit.map_or(most, |limit| limit.min(most)));
+    if let Some(reasoning) = order.reasoning {
+        agent = agent.settings(ModelSettings { reasoning, ..order.mode.settings() });
+    }
+    if let Some(on) = order.plan_mode {
         agent = agent.plan_mode(on);
     }
-    app.extensions.install(agent).build()
+    workshop.extensions.install(agent).build()
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::commands::{chat, completions, config, doctor, models, run};
+use crate::commands::{chat, completions, config, doctor, models, run, serve};
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 
@@ -16,6 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   hart run \"Summarise the newest papers on tidal energy as a slide deck\"
   hart chat                  talk to it
+  hart serve                 an HTTP API, for browsers and LangGraph's clients
   hart doctor                is everything there that it needs?
 
 Without a configuration hart takes the model whose key it finds in the
@@ -37,6 +38,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Run(run::RunArgs),
     Chat(chat::ChatArgs),
+    Serve(serve::ServeArgs),
     Doctor(doctor::DoctorArgs),
     Models(models::ModelsArgs),
     Config(config::ConfigArgs),

@@ -9,3 +9,4 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod run;
+pub(crate) mod serve;

@@ -1,9 +1,10 @@
-//! The binary `hart`: give it a task, talk to it, ask how it is.
+//! The binary `hart`: give it a task, talk to it, serve it, ask how it is.
 //!
 //! Invariant: this file is a table of contents; what a command does is in `commands/<name>.rs`.
 
 mod approval;
 mod args;
+mod browser;
 mod commands;
 mod failure;
 mod interrupt;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Run(args) => commands::run::run(args, &global, &terminal),
         Command::Chat(args) => commands::chat::run(args, &global, &terminal),
+        Command::Serve(args) => commands::serve::run(args, &global, &terminal),
         Command::Doctor(args) => commands::doctor::run(&args, &global, &terminal),
         Command::Models(args) => commands::models::run(&args, &global, &terminal),
         Command::Config(args) => commands::config::run(args, &global, &terminal),

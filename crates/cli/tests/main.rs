@@ -11,5 +11,6 @@ mod suite {
     mod models;
     mod resilience;
     mod run;
+    mod serve;
     mod terminal;
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::StoreError;
-use hart_runtime::{CancelError, StartError, StateError};
+use hart_runtime::{AssistantError, CancelError, StartError, StateError};
 use serde_json::json;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -73,6 +73,16 @@ impl From<StartError> for ApiError {
             StartError::Busy => Self::conflict(error.to_string()),
             StartError::Closing => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             StartError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AssistantError> for ApiError {
+    fn from(error: AssistantError) -> Self {
+        match error {
+            AssistantError::Unknown | AssistantError::NoAgent(_) => Self::not_found(error.to_string()),
+            AssistantError::NoName(_) => Self::unprocessable(error.to_string()),
+            AssistantError::Store(error) => error.into(),
         }
     }
 }

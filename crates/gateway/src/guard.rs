@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::ApiError;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Access {
     /// Names beside loopback that the server goes by.
     pub hosts: Vec<String>,
@@ -21,6 +21,17 @@ pub struct Access {
     pub origins: Vec<String>,
     /// Asked of every request, if set.
     pub token: Option<String>,
+}
+
+impl std::fmt::Debug for Access {
+    /// The token is nobody's business.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access")
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .field("token", &self.token.as_ref().map(|_| "…"))
+            .finish()
+    }
 }
 
 const EXPOSED: &str = "content-location, location, x-pagination-total, x-pagination-next";
@@ -54,13 +65,14 @@ impl Access {
     ) -> Result<(), ApiError> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         if !self.allows_host(host) {
-            let detail = format!("this server does not go by `{host}`; add it to `server.hosts`");
+            let detail = format!("this server does not go by `{host}`; add it to `server.allowed_hosts`");
             return Err(ApiError::new(StatusCode::MISDIRECTED_REQUEST, detail));
         }
         if let Some(origin) = origin
             && !self.allows_origin(origin)
+            && !is_own(origin, host)
         {
-            let detail = "pages of this origin may not call this server; add it to `server.origins`";
+            let detail = "pages of this origin may not call this server; add it to `server.allowed_origins`";
             return Err(ApiError::new(StatusCode::FORBIDDEN, detail));
         }
         match &self.token {
@@ -73,7 +85,9 @@ impl Access {
 
     fn allows_host(&self, host: &str) -> bool {
         let name = without_port(host);
-        is_loopback(name) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+        // A name may have been bent to this machine's address; an address cannot be.
+        let is_address = self.token.is_some() && name.parse::<IpAddr>().is_ok();
+        is_loopback(name) || is_address || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
     fn allows_origin(&self, origin: &HeaderValue) -> bool {
@@ -101,6 +115,12 @@ fn presented(headers: &HeaderMap, token: &str) -> bool {
     let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
     let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
     bearer.or(key).is_some_and(|given| same(given.as_bytes(), token.as_bytes()))
+}
+
+/// A page that this server handed out: its Host was vetted.
+fn is_own(origin: &HeaderValue, host: &str) -> bool {
+    let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+    origin.is_some_and(|(_, from)| !host.is_empty() && from.eq_ignore_ascii_case(host))
 }
 
 /// Takes as long for a wrong token as for a right one.
@@ -144,6 +164,8 @@ mod tests {
         ] {
             assert_eq!(access.allows_host(host), allowed, "{host}");
         }
+        assert!(!access.allows_host("192.0.2.7:2026"));
+        assert!(Access { token: Some("t".into()), ..access.clone() }.allows_host("192.0.2.7:2026"));
         for (origin, allowed) in [
             ("http://localhost:3000", true),
             ("http://127.0.0.1", true),
@@ -154,6 +176,8 @@ mod tests {
         ] {
             assert_eq!(access.allows_origin(&HeaderValue::from_static(origin)), allowed, "{origin}");
         }
+        let own = HeaderValue::from_static("http://hart.example:1");
+        assert!(is_own(&own, "hart.example:1") && !is_own(&own, "hart.example") && !is_own(&own, ""));
         assert!(same(b"abc", b"abc") && !same(b"abc", b"abd") && !same(b"ab", b"abc"));
     }
 }

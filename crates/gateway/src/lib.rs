@@ -17,7 +17,7 @@ use hart_runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
-pub use serve::{ServeError, serve};
+pub use serve::{Listener, ServeError, listen, serve, serve_on};
 
 /// What every handler is given.
 #[derive(Clone, Debug)]
@@ -25,14 +25,11 @@ pub(crate) struct Gateway {
     pub(crate) runtime: Runtime,
     /// Ends streams when the server is about to.
     pub(crate) closing: CancellationToken,
-    /// When the server began, which is when its agents' assistants were made.
-    pub(crate) started: hart_kernel::Timestamp,
 }
 
 /// All routes, at `/` and at `/api/langgraph`.
 pub fn router(runtime: Runtime, access: Access, closing: CancellationToken) -> Router {
-    let started = runtime.now();
-    let gateway = Gateway { runtime, closing, started };
+    let gateway = Gateway { runtime, closing };
     let langgraph = routes::langgraph();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())

@@ -5,6 +5,7 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
+use hart_runtime::port::Order;
 use hart_types::{CheckpointId, ThreadId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -119,4 +120,30 @@ pub(crate) fn thread_id(text: &str) -> Result<ThreadId, ApiError> {
 pub(crate) fn checkpoint(id: Option<String>, object: Option<&Map<String, Value>>) -> Option<CheckpointId> {
     let inside = object.and_then(|object| object.get("checkpoint_id")).and_then(Value::as_str);
     id.as_deref().or(inside).filter(|id| !id.is_empty()).map(CheckpointId::from)
+}
+
+/// How many rows of a search are wanted.
+pub(crate) fn limit_of(asked: Option<u64>, default: u64) -> Result<u64, ApiError> {
+    match asked.unwrap_or(default) {
+        limit @ 1..=1000 => Ok(limit),
+        _ => Err(ApiError::unprocessable("`limit` must be between 1 and 1000")),
+    }
+}
+
+pub(crate) fn order_of(asked: Option<&str>) -> Result<Order, ApiError> {
+    match asked {
+        None | Some("desc") => Ok(Order::Descending),
+        Some("asc") => Ok(Order::Ascending),
+        Some(other) => Err(ApiError::unprocessable(format!("`{other}` is neither asc nor desc"))),
+    }
+}
+
+/// Whether rows have these keys.
+pub(crate) fn selected(asked: &[String], keys: &[&str]) -> Result<(), ApiError> {
+    match asked.iter().find(|key| !keys.contains(&key.as_str())) {
+        None => Ok(()),
+        Some(key) => {
+            Err(ApiError::unprocessable(format!("`{key}` cannot be selected; {} can", keys.join(", "))))
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! Invariant: one line per path; what a path does is in the file of its noun.
 
 mod assistants;
+mod graphs;
 mod meta;
 mod run_request;
 mod runs;
@@ -22,12 +23,19 @@ pub(crate) fn langgraph() -> Router<Gateway> {
         .route("/ok", get(meta::ok))
         .route("/info", get(meta::info))
         .route("/health", get(meta::ok))
+        .route("/assistants", post(assistants::create))
         .route("/assistants/search", post(assistants::search))
         .route("/assistants/count", post(assistants::count))
-        .route("/assistants/{assistant}", get(assistants::get))
-        .route("/assistants/{assistant}/graph", get(assistants::graph))
-        .route("/assistants/{assistant}/schemas", get(assistants::schemas))
-        .route("/assistants/{assistant}/subgraphs", get(assistants::subgraphs))
+        .route(
+            "/assistants/{assistant}",
+            get(assistants::get).patch(assistants::patch).delete(assistants::delete),
+        )
+        .route("/assistants/{assistant}/versions", post(assistants::versions))
+        .route("/assistants/{assistant}/latest", post(assistants::set_latest))
+        .route("/assistants/{assistant}/graph", get(graphs::graph))
+        .route("/assistants/{assistant}/schemas", get(graphs::schemas))
+        .route("/assistants/{assistant}/subgraphs", get(graphs::subgraphs))
+        .route("/assistants/{assistant}/subgraphs/{namespace}", get(graphs::subgraphs))
         .route("/threads", post(threads::create))
         .route("/threads/search", post(threads::search))
         .route("/threads/count", post(threads::count))

@@ -20,6 +20,26 @@ pub enum ServeError {
     Io(#[source] std::io::Error),
 }
 
+/// A socket that accepts; whoever connects waits until it is served.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// With the port that the system chose, where it was left to it.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+pub async fn listen(address: SocketAddr) -> Result<Listener, ServeError> {
+    let socket = TcpListener::bind(address).await.map_err(|source| ServeError::Bind { address, source })?;
+    let address = socket.local_addr().map_err(ServeError::Io)?;
+    Ok(Listener { socket, address })
+}
+
 /// Serves until `stop`. `ready` hears the address, which matters when the port was left to the system.
 pub async fn serve(
     address: SocketAddr,
@@ -27,13 +47,18 @@ pub async fn serve(
     stop: CancellationToken,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
-    let listener = TcpListener::bind(address).await.map_err(|source| ServeError::Bind { address, source })?;
-    ready(listener.local_addr().map_err(ServeError::Io)?);
-    let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
+    let listener = listen(address).await?;
+    ready(listener.address());
+    serve_on(listener, router, stop).await
+}
+
+/// Serves on a socket that listens already, until `stop`.
+pub async fn serve_on(listener: Listener, router: Router, stop: CancellationToken) -> Result<(), ServeError> {
+    let socket = axum::serve::ListenerExt::tap_io(listener.socket, |stream| {
         // A token must not wait for the next one to fill a packet.
         let _ = stream.set_nodelay(true);
     });
-    axum::serve(listener, router)
+    axum::serve(socket, router)
         .with_graceful_shutdown(async move { stop.cancelled().await })
         .await
         .map_err(ServeError::Io)

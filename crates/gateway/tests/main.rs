@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod assistants;
 mod langgraph;
 mod refusals;
 mod support;

@@ -1,7 +1,7 @@
 //! A server with one agent, whose model says what it is told to.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hart_gateway::{Access, router, serve};
@@ -18,6 +18,7 @@ pub(crate) struct Server {
     address: SocketAddr,
     http: reqwest::Client,
     runtime: Runtime,
+    options: Arc<Mutex<Value>>,
     stop: CancellationToken,
     tasks: TaskTracker,
     _dir: tempfile::TempDir,
@@ -32,9 +33,10 @@ impl Server {
     pub(crate) async fn with(answers: &[&str], access: Access) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let model = ScriptedModel::new(answers.iter().map(|text| ScriptedTurn::text(*text)));
+        let options = Arc::new(Mutex::new(Value::Null));
         let parts = Parts {
             store: Arc::new(SqliteStore::open(&dir.path().join("hart.db")).unwrap()),
-            agents: Arc::new(Agents(Arc::new(model))),
+            agents: Arc::new(Agents { model: Arc::new(model), options: options.clone() }),
             workspaces: Arc::new(NoWorkspaces),
             clock: Arc::new(SystemClock),
         };
@@ -52,6 +54,7 @@ impl Server {
             address: told.await.unwrap(),
             http: hart_models::http::client().unwrap(),
             runtime,
+            options,
             stop,
             tasks,
             _dir: dir,
@@ -82,6 +85,11 @@ impl Server {
         answer
     }
 
+    /// What the last run's agent was built with.
+    pub(crate) fn options(&self) -> Value {
+        self.options.lock().unwrap().clone()
+    }
+
     /// Stops, and waits until everything has.
     pub(crate) async fn close(self) {
         self.stop.cancel();
@@ -91,7 +99,11 @@ impl Server {
     }
 }
 
-struct Agents(Arc<ScriptedModel>);
+struct Agents {
+    model: Arc<ScriptedModel>,
+    /// What the last agent was built with.
+    options: Arc<Mutex<Value>>,
+}
 
 #[async_trait]
 impl AgentFactory for Agents {
@@ -100,10 +112,11 @@ impl AgentFactory for Agents {
     }
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
+        *self.options.lock().unwrap() = request.options.clone().into();
         self.reader(&request.agent, Arc::clone(&request.checkpointer))
     }
 
     fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
-        Ok(Agent::builder(self.0.clone()).checkpointer(checkpointer).build().unwrap())
+        Ok(Agent::builder(self.model.clone()).checkpointer(checkpointer).build().unwrap())
     }
 }

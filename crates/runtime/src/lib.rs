@@ -13,13 +13,15 @@ mod runtime;
 mod sink;
 mod tape;
 mod values;
+mod workspaces;
 
 pub use event::{LogEvent, Logged, StepRef, Task};
 pub use follow::{After, Follower};
 pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
-pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun};
+pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    CancelError, NoWorkspaces, Parts, Runtime, StartError, StateError, ThreadState, Workspaces,
+    AssistantError, CancelError, Parts, Runtime, StartError, StateError, ThreadState, assistant_id,
 };
 pub use tape::Entry;
+pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

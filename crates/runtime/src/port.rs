@@ -3,6 +3,7 @@
 //! Invariant: each method is one transaction. What it returns has happened and survives a crash, or it returns an error
 //! and nothing has happened.
 
+mod assistants;
 mod events;
 mod items;
 mod runs;
@@ -11,6 +12,9 @@ mod threads;
 
 use std::fmt;
 
+pub use assistants::{
+    Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, Assistants, VersionQuery,
+};
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
@@ -18,9 +22,15 @@ pub use steps::{HistoryQuery, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
 
 /// All of them, over one place.
-pub trait Store: Threads + Runs + Steps + Events + Items + fmt::Debug + Send + Sync + 'static {}
+pub trait Store:
+    Threads + Runs + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
+{
+}
 
-impl<S: Threads + Runs + Steps + Events + Items + fmt::Debug + Send + Sync + 'static> Store for S {}
+impl<S> Store for S where
+    S: Threads + Runs + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
+{
+}
 
 /// Why a store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,8 @@ use hart_kernel::{Agent, Breakpoints, Checkpointer, async_trait};
 use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, ThreadId, UserId};
 use serde_json::{Map, Value};
 
+use crate::port::Assistant;
+
 /// Makes the agents that runs are of. Implemented where agents are configured.
 #[async_trait]
 pub trait AgentFactory: Send + Sync + 'static {
@@ -68,6 +70,8 @@ pub struct StartRun {
     pub user: UserId,
     pub input: Input,
     pub metadata: Map<String, Value>,
+    /// Laid under the thread's metadata, which is laid under the run's own.
+    pub assistant_metadata: Map<String, Value>,
     pub options: Map<String, Value>,
     pub recursion_limit: Option<u32>,
     pub multitask: MultitaskStrategy,
@@ -93,6 +97,7 @@ impl StartRun {
             user: "default".into(),
             input,
             metadata: Map::new(),
+            assistant_metadata: Map::new(),
             options: Map::new(),
             recursion_limit: None,
             multitask: MultitaskStrategy::Enqueue,
@@ -106,6 +111,25 @@ impl StartRun {
             kwargs: Map::new(),
         }
     }
+
+    /// With all that the assistant says about its runs; what the run says itself is laid over it.
+    pub fn of(assistant: &Assistant, input: Input) -> Self {
+        let configured = assistant.config.get("configurable").and_then(Value::as_object);
+        let mut start = Self::new(assistant.graph.as_str(), assistant.id.clone(), input);
+        start.options = configured.into_iter().chain([&assistant.context]).flatten().map(owned).collect();
+        start.recursion_limit = recursion_limit(&assistant.config);
+        start.assistant_metadata = assistant.metadata.clone();
+        start
+    }
+}
+
+/// `recursion_limit` of LangGraph's `config`.
+pub fn recursion_limit(config: &Map<String, Value>) -> Option<u32> {
+    config.get("recursion_limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok())
+}
+
+fn owned((key, value): (&String, &Value)) -> (String, Value) {
+    (key.clone(), value.clone())
 }
 
 /// What a run begins with, still as JSON: only the agent knows what its state takes.

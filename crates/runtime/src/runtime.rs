@@ -2,16 +2,17 @@
 //!
 //! Invariant: a run that was admitted ends, in its record and on its stream, whatever happens to it or to its readers.
 
+mod assistants;
 mod threads;
 mod worker;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Clock, Timestamp};
-use hart_types::{CancelAction, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus, UserId};
+use hart_types::{CancelAction, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -22,8 +23,10 @@ use crate::port::{Admission, Created, RunEnd, RunQuery, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::{Sequence, Tape};
 use crate::values::ValuesEncoder;
+use crate::workspaces::Workspaces;
 use crate::{Failure, Run, Thread, Totals};
 
+pub use assistants::{AssistantError, assistant_id};
 pub use threads::{StateError, ThreadState};
 
 /// A copy is the same runtime.
@@ -42,6 +45,8 @@ struct Inner {
     live: Mutex<HashMap<RunId, Arc<Live>>>,
     /// What states look like, by thread: messages are encoded once.
     encoders: Mutex<HashMap<ThreadId, Arc<ValuesEncoder>>>,
+    /// Agents whose assistants are in the store.
+    registered: Mutex<HashSet<String>>,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -56,28 +61,6 @@ struct Live {
     /// True once the run has ended, in its record too.
     ended: watch::Sender<bool>,
     ended_at: OnceLock<Instant>,
-}
-
-/// The files of a thread, for runs that are undone.
-#[hart_kernel::async_trait]
-pub trait Workspaces: Send + Sync + 'static {
-    /// Remembers the thread's files as they are now.
-    async fn keep(&self, thread: &ThreadId, user: &UserId, run: &RunId);
-    /// Brings them back.
-    async fn restore(&self, thread: &ThreadId, user: &UserId, run: &RunId);
-    /// They will not be asked for again.
-    async fn forget(&self, thread: &ThreadId, user: &UserId, run: &RunId);
-}
-
-/// Threads without files.
-#[derive(Clone, Copy, Debug)]
-pub struct NoWorkspaces;
-
-#[hart_kernel::async_trait]
-impl Workspaces for NoWorkspaces {
-    async fn keep(&self, _: &ThreadId, _: &UserId, _: &RunId) {}
-    async fn restore(&self, _: &ThreadId, _: &UserId, _: &RunId) {}
-    async fn forget(&self, _: &ThreadId, _: &UserId, _: &RunId) {}
 }
 
 /// What a runtime is made of.
@@ -136,11 +119,13 @@ impl Runtime {
             sequence: Arc::new(Sequence::after(last)),
             live: Mutex::default(),
             encoders: Mutex::default(),
+            registered: Mutex::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
         let runtime = Self { inner: Arc::new(inner) };
         runtime.end_orphans().await?;
+        runtime.register_agents().await?;
         Ok(runtime)
     }
 
@@ -277,18 +262,15 @@ impl Runtime {
         ]);
         match known {
             Some(thread) => {
-                request.metadata = thread
-                    .metadata
-                    .iter()
-                    .map(|(k, v)| (k.clone(), v.clone()))
-                    .chain(std::mem::take(&mut request.metadata))
-                    .collect();
+                under(&mut request.metadata, thread.metadata.clone());
+                under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
                 if about.iter().any(|(key, value)| thread.metadata.get(key) != Some(value)) {
                     let patch = crate::port::ThreadPatch { metadata: Some(about), ..Default::default() };
                     self.inner.store.patch_thread(&id, patch).await?;
                 }
             }
             None => {
+                under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
                 let mut thread = Thread::new(id.clone(), request.user.clone(), now);
                 (thread.temporary, thread.metadata) = (temporary, about);
                 if let Created::Existing(_) = self.inner.store.create_thread(thread).await? {
@@ -344,6 +326,12 @@ impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime").field("live", &self.inner.lock_live().len()).finish_non_exhaustive()
     }
+}
+
+/// What `map` does not say itself.
+fn under(map: &mut Map<String, Value>, mut base: Map<String, Value>) {
+    base.extend(std::mem::take(map));
+    *map = base;
 }
 
 fn new_run(request: &StartRun, thread: &ThreadId, now: Timestamp) -> Run {

@@ -9,6 +9,7 @@
 mod diff;
 mod manifest;
 mod restore;
+mod runs;
 mod store;
 mod tree;
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use hart_sandbox::{ChangeStatus, SnapshotError, Snapshots, ThreadDirs};
-use hart_types::{ThreadId, UserId};
+use hart_types::{RunId, ThreadId, UserId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
@@ -400,4 +400,94 @@ async fn a_change_within_a_tick_of_the_clock_is_not_missed() {
         assert_eq!(changes.summary.modified, 1, "round {round}");
         last = now;
     }
+}
+
+#[tokio::test]
+async fn a_run_is_undone_to_where_it_began_and_its_changes_are_told() {
+    let thread = Thread::new();
+    let (first, second) = (RunId::from("r1"), RunId::from("../r2"));
+    thread.put("workspace/kept.txt", "one\n");
+    thread.snapshots.before_run(&first).await.unwrap();
+    let before = picture(&thread.root);
+    thread.put("workspace/kept.txt", "two\n");
+    thread.put("outputs/new.md", "# new\n");
+    // A run that goes on in another process says it again.
+    thread.snapshots.before_run(&first).await.unwrap();
+    let so_far = thread.snapshots.run_changes(&first).await.unwrap();
+    assert_eq!((so_far.summary.created, so_far.summary.modified), (1, 1));
+    thread.snapshots.after_run(&first).await.unwrap();
+
+    thread.snapshots.before_run(&second).await.unwrap();
+    fs::remove_file(thread.root.join("workspace/kept.txt")).unwrap();
+    thread.snapshots.after_run(&second).await.unwrap();
+
+    let of = async |run: &RunId| thread.snapshots.run_changes(run).await.unwrap();
+    let status = |changes: &hart_sandbox::WorkspaceChanges| {
+        changes.files.iter().map(|file| (file.path.clone(), file.status)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        status(&of(&first).await),
+        [
+            ("/mnt/user-data/outputs/new.md".to_owned(), ChangeStatus::Created),
+            ("/mnt/user-data/workspace/kept.txt".to_owned(), ChangeStatus::Modified),
+        ]
+    );
+    assert_eq!(
+        status(&of(&second).await),
+        [("/mnt/user-data/workspace/kept.txt".to_owned(), ChangeStatus::Deleted)]
+    );
+    thread.snapshots.undo_run(&first).await.unwrap();
+    assert_eq!(picture(&thread.root), before);
+    let unknown = thread.snapshots.undo_run(&RunId::from("r3")).await.unwrap_err();
+    assert!(matches!(unknown, SnapshotError::NotFound { .. }), "{unknown}");
+}
+
+#[tokio::test]
+async fn runs_that_change_nothing_cost_no_snapshot_and_old_ones_are_dropped() {
+    let thread = Thread::new();
+    thread.put("workspace/a.txt", "a");
+    // Long enough ago that a stamp is proof.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let run = async |name: String, write: bool| {
+        let run = RunId::from(name.as_str());
+        thread.snapshots.before_run(&run).await.unwrap();
+        if write {
+            thread.put("workspace/a.txt", &name);
+        }
+        thread.snapshots.after_run(&run).await.unwrap();
+        run
+    };
+    for number in 0..5 {
+        run(format!("quiet{number}"), false).await;
+    }
+    assert_eq!(thread.snapshots.list().await.unwrap().len(), 1);
+    let mut busy = Vec::new();
+    for number in 0..60 {
+        busy.push(run(format!("busy{number}"), true).await);
+    }
+    assert!(thread.snapshots.list().await.unwrap().len() <= 41);
+    let gone = thread.snapshots.run_changes(&busy[0]).await.unwrap_err();
+    assert!(matches!(gone, SnapshotError::NotFound { .. }), "{gone}");
+    assert_eq!(thread.snapshots.run_changes(&busy[59]).await.unwrap().summary.modified, 1);
+    let notes = thread.root.parent().unwrap().join("snapshots/runs");
+    assert!(fs::read_dir(notes).unwrap().count() <= 41);
+}
+
+#[tokio::test]
+async fn another_thread_gets_the_files_and_goes_its_own_way() {
+    let thread = Thread::new();
+    let home = tempfile::tempdir().unwrap();
+    let other = ThreadDirs::new(home.path(), &UserId::from("u"), &ThreadId::from("copy"));
+    thread.put("workspace/a.txt", "a");
+    thread.put("outputs/b/c.txt", "c");
+    thread.snapshots.copy_to(other.clone()).await.unwrap();
+    let copy = other.root().join("user-data");
+    assert_eq!(picture(&copy), picture(&thread.root));
+    thread.put("workspace/a.txt", "changed");
+    assert_eq!(fs::read(copy.join("workspace/a.txt")).unwrap(), b"a");
+
+    let nobody = ThreadDirs::new(home.path(), &UserId::from("u"), &ThreadId::from("nobody"));
+    let third = ThreadDirs::new(home.path(), &UserId::from("u"), &ThreadId::from("third"));
+    Snapshots::new(nobody.clone()).copy_to(third.clone()).await.unwrap();
+    assert!(!nobody.root().exists() && !third.root().exists());
 }

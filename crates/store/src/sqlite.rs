@@ -2,6 +2,7 @@
 //!
 //! Invariant: every write goes through the one writer, so its order is the order of the file.
 
+mod assistants;
 mod connection;
 mod events;
 mod items;

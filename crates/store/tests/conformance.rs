@@ -1,5 +1,6 @@
 //! One suite for every store: what the ports promise, row by row.
 
+mod assistants;
 mod events;
 mod runs;
 mod steps;

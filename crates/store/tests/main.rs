@@ -9,3 +9,4 @@
 
 mod conformance;
 mod file;
+mod migrations;

@@ -139,7 +139,7 @@ impl ClientBuilder {
         if let Some(home) = home {
             config.home = home;
         }
-        Client::open(App::with_config(config, env)?.extended(extensions), user)
+        Client::open(App::extended(config, env, extensions)?, user)
     }
 }
 

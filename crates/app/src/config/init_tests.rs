@@ -8,6 +8,7 @@ fn env() -> Env {
         ("ANTHROPIC_API_KEY", "sk-ant-0123456789"),
         ("DEEPSEEK_API_KEY", "sk-deep-0123456789"),
         ("MY_API_KEY", "sk-mine-0123456789"),
+        ("HART_TOKEN", "a-long-random-text"),
     ])
 }
 

@@ -13,18 +13,19 @@ use hart_agent::middleware::{
 use hart_kernel::{BuildError, Middleware, Toggle};
 
 use super::helper;
+use crate::agents::Order;
 use crate::audit_file::AuditFile;
 use crate::config::AppConfig;
-use crate::{App, Task};
+use crate::workshop::Workshop;
 
-pub(super) fn of(app: &App, task: &Task, sandbox: Sandbox) -> Result<Features, BuildError> {
-    let config = &app.config;
+pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result<Features, BuildError> {
+    let config = &workshop.config;
     let consent = &config.consent;
     let places = sandbox.provider();
     let guardrail = consent.guardrail.clone().map(|(lists, config)| Guardrail::new(lists).config(config));
     let tool_output = config.tool_output.enabled.then(|| config.tool_output.clone());
     let parts = config.middleware.clone();
-    let (summarization, title) = (summarization(app, task, &sandbox)?, title(app)?);
+    let (summarization, title) = (summarization(workshop, order, &sandbox)?, title(workshop)?);
     Ok(Features {
         tool_output: part(tool_output, |config| ToolOutputBudget::new(config, Some(places.clone()))),
         read_before_write: config.read_before_write.into(),
@@ -74,11 +75,15 @@ fn review(config: &AppConfig) -> Option<HumanInTheLoop> {
     (!asked.is_empty()).then(|| HumanInTheLoop::new(asked.clone()))
 }
 
-fn summarization(app: &App, task: &Task, sandbox: &Sandbox) -> Result<Option<Summarization>, BuildError> {
-    let Some(config) = app.config.middleware.summarization.clone() else { return Ok(None) };
-    let summariser = helper(app, config.model_name.as_deref())?;
+fn summarization(
+    workshop: &Workshop,
+    order: &Order,
+    sandbox: &Sandbox,
+) -> Result<Option<Summarization>, BuildError> {
+    let Some(config) = workshop.config.middleware.summarization.clone() else { return Ok(None) };
+    let summariser = helper(workshop, config.model_name.as_deref())?;
     let made = Summarization::new(config)
-        .agent_model(Arc::clone(&task.model.model))
+        .agent_model(Arc::clone(&order.model.model))
         .sandboxes(Some(sandbox.provider()));
     Ok(Some(match summariser {
         Some(summariser) => made.model(summariser),
@@ -86,9 +91,9 @@ fn summarization(app: &App, task: &Task, sandbox: &Sandbox) -> Result<Option<Sum
     }))
 }
 
-fn title(app: &App) -> Result<Option<Title>, BuildError> {
-    let Some(config) = app.config.middleware.title.clone() else { return Ok(None) };
-    let namer = helper(app, config.model_name.as_deref())?;
+fn title(workshop: &Workshop) -> Result<Option<Title>, BuildError> {
+    let Some(config) = workshop.config.middleware.title.clone() else { return Ok(None) };
+    let namer = helper(workshop, config.model_name.as_deref())?;
     let made = Title::new(config);
     Ok(Some(match namer {
         Some(namer) => made.with_model(namer),

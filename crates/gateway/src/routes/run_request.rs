@@ -4,12 +4,11 @@
 
 use axum::http::HeaderMap;
 use hart_kernel::{Breakpoints, Nodes};
-use hart_runtime::{After, Input, Run, StartRun};
+use hart_runtime::{After, Input, Run, StartRun, recursion_limit};
 use hart_types::{Durability, MultitaskStrategy, OnDisconnect, StreamMode, ThreadId};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::assistants;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::parse::{checkpoint, one_or_many};
@@ -58,7 +57,7 @@ pub(crate) async fn begin(
     request: RunRequest,
 ) -> ApiResult<Run> {
     let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
-    Ok(gateway.runtime.start(request.start(gateway, thread, key)?).await?)
+    Ok(gateway.runtime.start(request.start(gateway, thread, key).await?).await?)
 }
 
 /// How the one who starts it wants to hear of it.
@@ -87,13 +86,13 @@ impl RunRequest {
     }
 
     /// `idempotency_key` comes in a header.
-    pub(crate) fn start(
+    pub(crate) async fn start(
         self,
         gateway: &Gateway,
         thread: Option<ThreadId>,
         idempotency_key: Option<String>,
     ) -> ApiResult<StartRun> {
-        let (agent, assistant) = assistants::find(gateway, &self.assistant_id)?;
+        let assistant = gateway.runtime.assistant(&self.assistant_id).await?;
         if self.webhook.is_some() {
             return Err(ApiError::unprocessable(
                 "`webhook` is not supported yet: follow the run, or ask for it later",
@@ -102,15 +101,12 @@ impl RunRequest {
         let options = self.options()?;
         let kwargs = self.kwargs();
         let input = self.input(thread.is_some())?;
-        let mut start = StartRun::new(agent.name, assistant, input);
+        let mut start = StartRun::of(&assistant, input);
         start.thread = thread;
-        start.metadata = self.metadata;
-        start.options = options;
-        start.recursion_limit = self
-            .config
-            .get("recursion_limit")
-            .and_then(Value::as_u64)
-            .and_then(|limit| u32::try_from(limit).ok());
+        start.metadata = self.config.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        start.metadata.extend(self.metadata);
+        start.options.extend(options);
+        start.recursion_limit = recursion_limit(&self.config).or(start.recursion_limit);
         start.multitask = self.multitask_strategy.unwrap_or(MultitaskStrategy::Enqueue);
         start.create_thread = self.if_not_exists.as_deref() == Some("create");
         start.after_seconds = self.after_seconds.max(0.0);

@@ -59,9 +59,11 @@ pub(crate) async fn batch(
     State(gateway): State<Gateway>,
     Body(requests): Body<Vec<RunRequest>>,
 ) -> ApiResult<Json<Value>> {
-    let starts = requests.into_iter().map(|request| request.start(&gateway, None, None));
     // All of them are checked before one is started.
-    let starts = starts.collect::<ApiResult<Vec<_>>>()?;
+    let mut starts = Vec::with_capacity(requests.len());
+    for request in requests {
+        starts.push(request.start(&gateway, None, None).await?);
+    }
     let mut started = Vec::with_capacity(starts.len());
     for start in starts {
         started.push(run::json(&gateway.runtime.start(start).await?));

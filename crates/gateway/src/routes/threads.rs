@@ -6,16 +6,16 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hart_runtime::Thread;
-use hart_runtime::port::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort};
+use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
+use hart_runtime::{StateError, Thread};
 use hart_types::{ThreadId, ThreadStatus};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, thread_id};
-use crate::wire::thread;
+use crate::parse::{Body, limit_of, order_of, selected, thread_id};
+use crate::wire::{select, thread};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Create {
@@ -99,16 +99,8 @@ pub(crate) async fn search(
     State(gateway): State<Gateway>,
     Body(search): Body<Search>,
 ) -> ApiResult<(HeaderMap, Json<Value>)> {
-    let limit = search.limit.unwrap_or(10);
-    if !(1..=1000).contains(&limit) {
-        return Err(ApiError::unprocessable("`limit` must be between 1 and 1000"));
-    }
-    if let Some(key) = search.select.iter().find(|key| !thread::KEYS.contains(&key.as_str())) {
-        return Err(ApiError::unprocessable(format!(
-            "`{key}` cannot be selected; {} can",
-            thread::KEYS.join(", ")
-        )));
-    }
+    let limit = limit_of(search.limit, 10)?;
+    selected(&search.select, thread::KEYS)?;
     let mut query = search.query()?;
     // One more tells whether there is another page.
     query.limit = limit + 1;
@@ -121,11 +113,10 @@ pub(crate) async fn search(
     for row in &rows {
         let json = if wants_values { full(&gateway, row).await? } else { thread::json(row, None) };
         if search.values.iter().all(|(key, wanted)| json.pointer(&format!("/values/{key}")) == Some(wanted)) {
-            found.push(thread::select(json, &search.select));
+            found.push(select(json, &search.select));
         }
     }
-    let offset = usize::try_from(search.offset).unwrap_or(usize::MAX);
-    let headers = pagination(offset, usize::try_from(limit).unwrap_or(usize::MAX), rows.len(), more);
+    let headers = pagination(search.offset, limit, rows.len(), more);
     Ok((headers, Json(found.into())))
 }
 
@@ -155,11 +146,10 @@ pub(crate) async fn prune(
 
 pub(crate) async fn copy(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
     let id = thread_id(&id)?;
-    let original =
-        gateway.runtime.store().thread(&id).await?.ok_or_else(|| ApiError::conflict("Conflict"))?;
-    let mut copy = Thread::new(ThreadId::generate(), original.user, gateway.runtime.now());
-    copy.metadata = original.metadata;
-    let copy = gateway.runtime.store().copy_thread(&id, copy).await?;
+    let copy = gateway.runtime.copy_thread(&id).await.map_err(|error| match error {
+        StateError::NoThread(_) => ApiError::conflict("Conflict"),
+        other => other.into(),
+    })?;
     Ok(Json(full(&gateway, &copy).await?))
 }
 
@@ -173,11 +163,7 @@ impl Search {
             Some("state_updated_at") => ThreadSort::StateUpdated,
             Some(other) => return Err(ApiError::unprocessable(format!("cannot sort by `{other}`"))),
         };
-        let order = match self.sort_order.as_deref() {
-            None | Some("desc") => Order::Descending,
-            Some("asc") => Order::Ascending,
-            Some(other) => return Err(ApiError::unprocessable(format!("`{other}` is neither asc nor desc"))),
-        };
+        let order = order_of(self.sort_order.as_deref())?;
         let ids = self.ids.as_ref().map(|ids| ids.iter().map(|id| thread_id(id)).collect()).transpose()?;
         Ok(ThreadQuery {
             user: None,
@@ -208,12 +194,13 @@ fn missing(id: &ThreadId) -> ApiError {
 }
 
 /// The total is a lower bound: what was seen, and one more if there is more.
-pub(super) fn pagination(offset: usize, limit: usize, rows: usize, more: bool) -> HeaderMap {
+pub(super) fn pagination(offset: u64, limit: u64, rows: usize, more: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let total = if more { offset + limit + 1 } else { offset + rows };
+    let next = offset.saturating_add(limit);
+    let total = if more { next.saturating_add(1) } else { offset.saturating_add(rows as u64) };
     headers.insert("x-pagination-total", HeaderValue::from(total));
     if more {
-        headers.insert("x-pagination-next", HeaderValue::from(offset + limit));
+        headers.insert("x-pagination-next", HeaderValue::from(next));
     }
     headers
 }

@@ -1,38 +1,46 @@
-//! An agent as LangGraph's assistant.
+//! An assistant as LangGraph's clients see it.
 //!
-//! Invariant: the assistant of an agent has an id that follows from the agent's name, on every server.
+//! Invariant: `context` and `config.configurable` say the same, whichever of them it was made with.
 
-use hart_runtime::AgentInfo;
-use hart_types::AssistantId;
-use serde_json::{Value, json};
-use uuid::Uuid;
+use hart_runtime::port::Assistant;
+use serde_json::{Map, Value, json};
 
-/// The namespace LangGraph makes the ids of deployed graphs in.
-const GRAPHS: Uuid = Uuid::from_u128(0x6ba7_b821_9dad_11d1_80b4_00c0_4fd4_30c8);
+use super::time;
 
-pub(crate) fn id(agent: &str) -> AssistantId {
-    AssistantId::from(Uuid::new_v5(&GRAPHS, agent.as_bytes()).to_string())
-}
-
-pub(crate) fn json(agent: &AgentInfo, created_at: &str) -> Value {
+pub(crate) fn json(assistant: &Assistant) -> Value {
     json!({
-        "assistant_id": id(&agent.name),
-        "graph_id": agent.name,
-        "config": {},
-        "context": {},
-        "metadata": {"created_by": "system"},
-        "name": agent.name,
-        "created_at": created_at,
-        "updated_at": created_at,
-        "version": 1,
-        "description": agent.description,
+        "assistant_id": assistant.id,
+        "graph_id": assistant.graph,
+        "config": assistant.config,
+        "context": assistant.context,
+        "metadata": assistant.metadata,
+        "name": assistant.name,
+        "created_at": time(assistant.created_at),
+        "updated_at": time(assistant.updated_at),
+        "version": assistant.version,
+        "description": assistant.description,
     })
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_id_is_the_one_langgraph_gives() {
-        assert_eq!(super::id("agent").as_str(), "fe096781-5601-53d2-b2f6-0d3403f7e9ca");
+/// A version is never updated, so nothing is said of when.
+pub(crate) fn version(assistant: &Assistant) -> Value {
+    match json(assistant) {
+        Value::Object(map) => {
+            map.into_iter().filter(|(key, _)| key != "updated_at").collect::<Map<_, _>>().into()
+        }
+        other => other,
     }
 }
+
+pub(crate) const KEYS: &[&str] = &[
+    "assistant_id",
+    "graph_id",
+    "config",
+    "context",
+    "metadata",
+    "name",
+    "created_at",
+    "updated_at",
+    "version",
+    "description",
+];

@@ -34,16 +34,6 @@ pub(crate) fn json(thread: &Thread, reached: Option<&ThreadState>) -> Value {
     })
 }
 
-/// Only the keys a client asked for.
-pub(crate) fn select(thread: Value, keys: &[String]) -> Value {
-    match thread {
-        Value::Object(map) if !keys.is_empty() => {
-            map.into_iter().filter(|(key, _)| keys.contains(key)).collect::<Map<_, _>>().into()
-        }
-        thread => thread,
-    }
-}
-
 pub(crate) const KEYS: &[&str] = &[
     "thread_id",
     "created_at",

@@ -14,6 +14,7 @@ use crate::checkpoints::StepLog;
 use crate::port::{HistoryQuery, StepInfo, StoreError};
 use crate::request::FactoryError;
 use crate::values::ValuesEncoder;
+use crate::workspaces::Workspace;
 use crate::{Entry, Thread};
 
 /// A thread at one of its steps.
@@ -97,8 +98,9 @@ impl Runtime {
         Ok(reached.checkpoint)
     }
 
-    /// Stops what runs on a thread and forgets it; whether there was one.
+    /// Stops what runs on a thread and forgets it with its files; whether there was one.
     pub async fn delete_thread(&self, thread: &ThreadId) -> Result<bool, StoreError> {
+        let Some(row) = self.inner.store.thread(thread).await? else { return Ok(false) };
         let here: Vec<_> = self
             .inner
             .lock_live()
@@ -109,8 +111,25 @@ impl Runtime {
         for run in here {
             // Its steps go with the thread; nothing has to be undone.
             let _ = self.cancel(&run, hart_types::CancelAction::Interrupt).await;
+            // It may still be writing.
+            self.wait(&run).await;
         }
-        self.inner.store.delete_thread(thread).await
+        let there_was = self.inner.store.delete_thread(thread).await?;
+        if let Err(error) = self.inner.workspaces.delete(&workspace(&row)).await {
+            tracing::warn!(%thread, %error, "the files of a thread that is gone are still there");
+        }
+        Ok(there_was)
+    }
+
+    /// A new thread with the history and the files of another.
+    pub async fn copy_thread(&self, from: &ThreadId) -> Result<Thread, StateError> {
+        let original = self.known(from).await?;
+        let mut copy = Thread::new(ThreadId::generate(), original.user.clone(), self.now());
+        copy.metadata.clone_from(&original.metadata);
+        // Files first: a thread that is there has them.
+        let copied = self.inner.workspaces.copy(&workspace(&original), &workspace(&copy)).await;
+        copied.map_err(|error| StoreError::failed("the files of the thread cannot be copied", error))?;
+        Ok(self.inner.store.copy_thread(from, copy).await?)
     }
 
     /// Whether the thread's agent has a middleware of that name.
@@ -183,3 +202,7 @@ impl Runtime {
 
 /// How many threads' encodings are remembered.
 const ENCODERS: usize = 256;
+
+fn workspace(thread: &Thread) -> Workspace {
+    Workspace { thread: thread.id.clone(), user: thread.user.clone() }
+}

@@ -14,6 +14,7 @@ use crate::event::LogEvent;
 use crate::port::{RunEnd, RunQuery, StoreError};
 use crate::request::{AgentRequest, Input};
 use crate::sink::RunSink;
+use crate::workspaces::{Workspace, WorkspaceError};
 use crate::{Failure, Run};
 
 impl Runtime {
@@ -99,12 +100,16 @@ async fn execute(inner: &Arc<Inner>, run: Run) {
     };
     let sink = Arc::new(RunSink::new(run.id.clone(), Arc::clone(&live.tape)));
     sink.log(LogEvent::Started { attempt: 1 }).await;
-    inner.workspaces.keep(&run.thread, &run.user, &run.id).await;
+    let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };
+    told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
     let outcome = work(inner, &run, &live, &sink).await;
     let rolled_back = matches!(outcome, Err(Failed::Cancelled))
         && *live.action.lock().unwrap_or_else(PoisonError::into_inner) == CancelAction::Rollback;
+    if !rolled_back {
+        told(&sink, "workspace_not_kept", inner.workspaces.after_run(&files, &run.id).await).await;
+    }
     let status = if rolled_back {
-        inner.workspaces.restore(&run.thread, &run.user, &run.id).await;
+        told(&sink, "workspace_not_restored", inner.workspaces.undo_run(&files, &run.id).await).await;
         settle(inner, || inner.store.undo_run(&run.id, inner.clock.now())).await;
         RunStatus::Interrupted
     } else {
@@ -113,12 +118,23 @@ async fn execute(inner: &Arc<Inner>, run: Run) {
         settle(inner, || inner.store.end_run(&run.id, end.clone())).await;
         status
     };
-    inner.workspaces.forget(&run.thread, &run.user, &run.id).await;
     inner.finish(&live, status).await;
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
     if live.request.thread.is_none() && !live.request.keep_thread {
         settle(inner, || inner.store.delete_thread(&run.thread)).await;
+        if let Err(error) = inner.workspaces.delete(&files).await {
+            tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
+        }
+    }
+}
+
+/// What could not be done with a thread's files is said where the run is followed, and to the operator.
+async fn told(sink: &RunSink, kind: &str, done: Result<(), WorkspaceError>) {
+    if let Err(WorkspaceError { message }) = done {
+        tracing::warn!(kind, message, "files of a thread");
+        let data = serde_json::json!({"type": kind, "message": message});
+        sink.log(LogEvent::Custom { data }).await;
     }
 }
 

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::tree::{Kind, Tree};
+
 /// `workspace/a/b` → what is there, parents before children.
 pub(super) type Entries = BTreeMap<Vec<u8>, Entry>;
 
@@ -36,6 +38,17 @@ pub(super) enum What {
     Link(String),
     /// A FIFO, socket or device; known by name only.
     Other,
+}
+
+impl What {
+    fn is_a(&self, kind: &Kind) -> bool {
+        match (self, kind) {
+            (Self::Directory { closed }, Kind::Directory { closed: now }) => closed == now,
+            (Self::Link(target), Kind::Link(now)) => target == now,
+            (Self::File(_), Kind::File) | (Self::Other, Kind::Other) => true,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +89,16 @@ impl Manifest {
     pub(super) fn unchanged(&self, path: &[u8], stamp: &Stamp) -> Option<&Entry> {
         let certain = stamp.changed < self.began - TICK;
         self.entries.get(path).filter(|entry| certain && entry.stamp == *stamp)
+    }
+
+    /// Whether it certainly says of a tree all there is to say.
+    pub(super) fn is_of(&self, tree: &Tree) -> bool {
+        self.entries.len() == tree.found.len()
+            && tree.found.iter().all(|(path, seen)| {
+                self.unchanged(path, &seen.stamp).is_some_and(|entry| {
+                    entry.mode == seen.mode && entry.owner == seen.owner && entry.what.is_a(&seen.kind)
+                })
+            })
     }
 
     /// One line each: the head, then the entries.

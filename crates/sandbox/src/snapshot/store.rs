@@ -85,6 +85,21 @@ impl Store {
         let ids = self.list()?;
         // A damaged one only costs time: everything is read again.
         let last = ids.last().and_then(|id| self.load(id).ok()).unwrap_or_default();
+        self.take_after(tree, &ids, &last)
+    }
+
+    /// The last snapshot, if nothing has changed since; a new one otherwise.
+    pub(super) fn take_if_changed(&self, tree: &Tree) -> Result<SnapshotId> {
+        let ids = self.list()?;
+        let last = ids.last().and_then(|id| Some((id, self.load(id).ok()?)));
+        match last {
+            Some((id, manifest)) if manifest.is_of(tree) => Ok(id.clone()),
+            Some((_, manifest)) => Ok(self.take_after(tree, &ids, &manifest)?.id),
+            None => Ok(self.take_after(tree, &ids, &Manifest::default())?.id),
+        }
+    }
+
+    fn take_after(&self, tree: &Tree, ids: &[SnapshotId], last: &Manifest) -> Result<Taken> {
         // By the clock, so that an id is not given twice even after all were pruned; and never before the last one.
         let after_last = ids.last().and_then(|id| id.0.parse::<u64>().ok()).map_or(0, |id| id + 1);
         let now = u64::try_from(tree.began / 1000).unwrap_or_default();
@@ -113,7 +128,7 @@ impl Store {
                 .insert(path.clone(), Entry { mode: seen.mode, owner: seen.owner, stamp: seen.stamp, what });
         }
         let read = jobs.len();
-        for (path, stamp, content) in self.read_all(&id, &jobs, &last)? {
+        for (path, stamp, content) in self.read_all(&id, &jobs, last)? {
             let Some(seen) = tree.found.get(&path) else { continue };
             let what = What::File(content);
             entries.insert(path, Entry { mode: seen.mode, owner: seen.owner, stamp, what });

@@ -10,7 +10,7 @@ use hart_types::{EventId, RunId};
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::SqliteStore;
-use super::row::{get_text, time};
+use super::row::{get_text, signed, time, unsigned};
 
 #[async_trait]
 impl Events for SqliteStore {
@@ -98,12 +98,4 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
 
 fn id(row: &Row<'_>) -> rusqlite::Result<EventId> {
     Ok(EventId { ms: unsigned(row.get("ms")?), seq: unsigned(row.get("seq")?) })
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }

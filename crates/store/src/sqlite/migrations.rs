@@ -11,6 +11,7 @@ use super::OpenError;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_items.sql"),
+    include_str!("../../migrations/0003_assistants.sql"),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

@@ -18,6 +18,15 @@ pub(super) fn get_time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestam
     Timestamp::from_microsecond(micros).map_err(|error| unreadable(column, error))
 }
 
+/// SQLite's numbers have a sign, ours do not.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

@@ -8,6 +8,7 @@ mod consent;
 mod content;
 mod context;
 mod sandbox;
+mod server;
 mod tools;
 
 use std::borrow::Cow;
@@ -72,6 +73,7 @@ pub(super) fn own() -> Vec<Key> {
     keys.extend(context::keys());
     keys.extend(bounds::keys());
     keys.extend(content::keys());
+    keys.extend(server::keys());
     keys.extend(sandbox::DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")

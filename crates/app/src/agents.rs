@@ -1,0 +1,228 @@
+//! The agents that runs are of, built anew for each run from what it chose.
+//!
+//! Invariant: a choice of the wrong type is an error that says what to write; one that nobody knows is passed over.
+
+use std::sync::Arc;
+
+use hart_agent::Mode;
+use hart_kernel::{Agent, Checkpointer, Effort, Reasoning, async_trait};
+use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
+use serde_json::{Map, Value};
+
+use crate::choice::{self, ModelChoice};
+use crate::wire;
+use crate::workshop::Workshop;
+
+/// The one agent there is, as DeerFlow's clients call it.
+pub(crate) const LEAD_AGENT: &str = "lead_agent";
+
+/// Builds what the configuration describes.
+#[derive(Debug)]
+pub(crate) struct ConfiguredAgents {
+    workshop: Arc<Workshop>,
+}
+
+impl ConfiguredAgents {
+    pub(crate) fn new(workshop: Arc<Workshop>) -> Self {
+        Self { workshop }
+    }
+}
+
+/// What an agent for one run is made of, beyond what the configuration says.
+pub(crate) struct Order {
+    pub(crate) model: ModelChoice,
+    pub(crate) mode: Mode,
+    /// Instead of what the mode says.
+    pub(crate) reasoning: Option<Reasoning>,
+    /// Whether the agent keeps a list of steps; as its mode has it, without it.
+    pub(crate) plan_mode: Option<bool>,
+    pub(crate) recursion_limit: Option<u32>,
+    pub(crate) checkpointer: Arc<dyn Checkpointer>,
+}
+
+impl Order {
+    /// An agent that is not run, so its model does not matter.
+    pub(crate) fn reader(checkpointer: Arc<dyn Checkpointer>) -> Self {
+        Self {
+            model: ModelChoice::demo(),
+            mode: Mode::default(),
+            reasoning: None,
+            plan_mode: None,
+            recursion_limit: None,
+            checkpointer,
+        }
+    }
+}
+
+#[async_trait]
+impl AgentFactory for ConfiguredAgents {
+    fn agents(&self) -> Vec<AgentInfo> {
+        let description = "Plans, runs code in a sandbox, reads and writes files, and hands over the result.";
+        vec![AgentInfo { name: LEAD_AGENT.to_owned(), description: Some(description.to_owned()) }]
+    }
+
+    async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
+        known(&request.agent)?;
+        let options = Options::read(&request.options)?;
+        let model = choice::choose(&self.workshop, options.model.as_deref())
+            .await
+            .map_err(|error| refused("UnknownModel", error.to_string()))?;
+        let order = Order {
+            model,
+            mode: options.mode,
+            reasoning: options.reasoning,
+            plan_mode: options.plan_mode,
+            recursion_limit: request.recursion_limit,
+            checkpointer: Arc::clone(&request.checkpointer),
+        };
+        build(&self.workshop, &order)
+    }
+
+    fn reader(&self, agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
+        known(agent)?;
+        build(&self.workshop, &Order::reader(checkpointer))
+    }
+}
+
+fn build(workshop: &Workshop, order: &Order) -> Result<Agent, FactoryError> {
+    wire::agent(workshop, order)
+        .map_err(|error| refused("BuildError", format!("the agent cannot be built: {error}")))
+}
+
+fn known(agent: &str) -> Result<(), FactoryError> {
+    if agent == LEAD_AGENT {
+        return Ok(());
+    }
+    Err(refused("UnknownAgent", format!("there is no agent `{agent}`; there is: {LEAD_AGENT}")))
+}
+
+fn refused(error: &str, message: impl Into<String>) -> FactoryError {
+    FactoryError { error: error.to_owned(), message: message.into() }
+}
+
+/// What a run may choose, by the names that DeerFlow's clients use.
+#[derive(Debug, Default, PartialEq)]
+struct Options {
+    model: Option<String>,
+    mode: Mode,
+    reasoning: Option<Reasoning>,
+    plan_mode: Option<bool>,
+}
+
+impl Options {
+    fn read(options: &Map<String, Value>) -> Result<Self, FactoryError> {
+        let mode = match text(options, "mode")? {
+            Some(mode) => mode.parse().map_err(|message: String| refused("InvalidOption", message))?,
+            None => Mode::default(),
+        };
+        if let Some(agent) = text(options, "agent_name")? {
+            known(agent)?;
+        }
+        // Whether it may delegate is decided by what the agent has; the choice is still looked at.
+        switch(options, "subagent_enabled")?;
+        Ok(Self {
+            model: text(options, "model_name")?.or(text(options, "model")?).map(str::to_owned),
+            mode,
+            reasoning: reasoning(options, mode)?,
+            plan_mode: switch(options, "is_plan_mode")?,
+        })
+    }
+}
+
+/// What `thinking_enabled` and `reasoning_effort` make of a mode.
+fn reasoning(options: &Map<String, Value>, mode: Mode) -> Result<Option<Reasoning>, FactoryError> {
+    let effort = match text(options, "reasoning_effort")? {
+        None => None,
+        Some("minimal" | "low") => Some(Effort::Low),
+        Some("medium") => Some(Effort::Medium),
+        Some("high") => Some(Effort::High),
+        Some(other) => {
+            let message = format!("`reasoning_effort` is `{other}`; write low, medium or high");
+            return Err(refused("InvalidOption", message));
+        }
+    };
+    Ok(match (switch(options, "thinking_enabled")?, effort) {
+        (Some(false), _) => Some(Reasoning::Off),
+        (_, Some(effort)) => Some(Reasoning::On(effort)),
+        (Some(true), None) if mode == Mode::Flash => Some(Reasoning::On(Effort::Low)),
+        (_, None) => None,
+    })
+}
+
+fn text<'a>(options: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, FactoryError> {
+    match options.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.is_empty() => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(mistyped(key, "a string", other)),
+    }
+}
+
+fn switch(options: &Map<String, Value>, key: &str) -> Result<Option<bool>, FactoryError> {
+    match options.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(on)) => Ok(Some(*on)),
+        Some(other) => Err(mistyped(key, "true or false", other)),
+    }
+}
+
+fn mistyped(key: &str, wanted: &str, found: &Value) -> FactoryError {
+    let found = match found {
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Bool(_) => "a boolean",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+        Value::Null => "null",
+    };
+    refused("InvalidOption", format!("`{key}` is {found}; write {wanted}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(options: Value) -> Result<Options, String> {
+        Options::read(options.as_object().unwrap()).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn a_run_chooses_by_the_names_that_clients_use() {
+        let ours = Options { model: Some("m".into()), mode: Mode::Ultra, ..Options::default() };
+        assert_eq!(read(json!({"model_name": "m", "mode": "ultra", "agent_name": "lead_agent"})), Ok(ours));
+        let theirs =
+            read(json!({"model": "n", "is_plan_mode": false, "thread_id": 7, "thinking_enabled": null}));
+        let wanted = Options { model: Some("n".into()), plan_mode: Some(false), ..Options::default() };
+        assert_eq!(theirs, Ok(wanted));
+    }
+
+    #[test]
+    fn thinking_is_chosen_over_what_the_mode_says() {
+        for (options, reasoning) in [
+            (json!({}), None),
+            (json!({"thinking_enabled": true}), None),
+            (json!({"thinking_enabled": true, "mode": "flash"}), Some(Reasoning::On(Effort::Low))),
+            (json!({"thinking_enabled": false, "reasoning_effort": "high"}), Some(Reasoning::Off)),
+            (json!({"reasoning_effort": "high"}), Some(Reasoning::On(Effort::High))),
+        ] {
+            assert_eq!(read(options.clone()).unwrap().reasoning, reasoning, "{options}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_says_what_to_write() {
+        for (options, says) in [
+            (json!({"mode": "warp"}), "the modes are flash, thinking, pro, ultra"),
+            (json!({"mode": 3}), "`mode` is a number; write a string"),
+            (json!({"is_plan_mode": "yes"}), "`is_plan_mode` is a string; write true or false"),
+            (json!({"subagent_enabled": 1}), "`subagent_enabled` is a number"),
+            (json!({"reasoning_effort": "extreme"}), "write low, medium or high"),
+            (json!({"agent_name": "nobody"}), "there is no agent `nobody`; there is: lead_agent"),
+        ] {
+            let error = read(options).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The keys of `hart serve`.
+//!
+//! Invariant: the defaults told here are those of the types that are read.
+
+use super::{AMOUNT, Key, Kind, key};
+
+pub(super) fn keys() -> [Key; 7] {
+    [
+        key("server", Kind::Section, "{}", "Where `hart serve` listens, and who may ask it."),
+        key(
+            "server.host",
+            Kind::Text,
+            "127.0.0.1",
+            "The address to listen on; beyond loopback a token is needed.",
+        ),
+        key("server.port", Kind::Int { min: 0, max: 65535 }, "2026", "The port; 0: any that is free."),
+        key(
+            "server.token",
+            Kind::Text,
+            "HART_TOKEN",
+            "What clients must present: `Authorization: Bearer …`.",
+        ),
+        key("server.allowed_hosts", Kind::Texts, "[]", "Names the server goes by, beside those of loopback."),
+        key(
+            "server.allowed_origins",
+            Kind::Texts,
+            "[]",
+            "Origins of web pages that may call it, beside those of loopback.",
+        ),
+        key("server.drain_seconds", AMOUNT, "10", "How long runs may go on when the server is told to stop."),
+    ]
+}

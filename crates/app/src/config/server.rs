@@ -1,0 +1,138 @@
+//! `server`: where `hart serve` listens, and who may ask it.
+//!
+//! Invariant: the token is never shown; an origin that would let every page in is refused.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::node::Node;
+use super::problem::Findings;
+use super::section::{Invalid, checked};
+use crate::Env;
+
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// An address, or a name of this machine.
+    pub host: String,
+    /// 0 leaves it to the system.
+    pub port: u16,
+    /// Asked of every request, if set.
+    pub token: Option<SecretString>,
+    /// Names beside loopback that the server goes by.
+    pub allowed_hosts: Vec<String>,
+    /// Origins beside loopback whose pages may call it.
+    pub allowed_origins: Vec<String>,
+    /// How long runs may go on when the server is told to stop.
+    pub drain: Duration,
+}
+
+impl ServerConfig {
+    /// What the file does not say of the token, `HART_TOKEN` does.
+    pub(super) fn read(tree: &Node, env: &Env, findings: &mut Findings) -> Self {
+        let Section { host, port, token, allowed_hosts, allowed_origins, drain_seconds } =
+            checked(tree, "server", findings, sound);
+        let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
+        Self {
+            host,
+            port,
+            token: token.map(SecretString::from),
+            allowed_hosts,
+            allowed_origins,
+            drain: Duration::from_secs(drain_seconds.into()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Section {
+    host: String,
+    port: u16,
+    token: Option<String>,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
+    drain_seconds: u32,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Self {
+            host: "127.0.0.1".to_owned(),
+            port: 2026,
+            token: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            drain_seconds: 10,
+        }
+    }
+}
+
+fn sound(section: &Section) -> Result<(), Invalid> {
+    let invalid = |key, what: String, help: &str| Invalid { key, what, help: Some(help.to_owned()) };
+    if section.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
+        let what = "the token is empty".to_owned();
+        return Err(invalid("token", what, "write a long random text, or leave the key out"));
+    }
+    if let Some(host) = section.allowed_hosts.iter().find(|host| host.contains(['/', '*'])) {
+        let what = format!("`{host}` in `allowed_hosts` is no name of a host");
+        return Err(invalid("allowed_hosts", what, "write names such as hart.example.org, without a scheme"));
+    }
+    let is_origin = |origin: &&String| {
+        let rest = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '*']))
+    };
+    if let Some(origin) = section.allowed_origins.iter().find(|origin| !is_origin(origin)) {
+        let what = format!("`{origin}` in `allowed_origins` is no origin");
+        let help = "write each as the browser sends it, such as https://ui.example.org; there is no wildcard";
+        return Err(invalid("allowed_origins", what, help));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use secrecy::ExposeSecret;
+    use serde_json::{Value, json};
+
+    use crate::Env;
+    use crate::config::AppConfig;
+
+    fn load(section: Value) -> Result<AppConfig, String> {
+        let env = Env::from_iter([("HART_TOKEN", "from-the-variable")]);
+        AppConfig::without_file(json!({ "server": section }), PathBuf::from("/nowhere"), &env)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_file_goes_before_the_variable_and_no_token_is_shown() {
+        let token = |section| {
+            let config = load(section).unwrap();
+            assert!(!format!("{config:?} {:?}", config.server).contains("from-the"), "{config:?}");
+            config.server.token.unwrap().expose_secret().to_owned()
+        };
+        assert_eq!(token(json!({})), "from-the-variable");
+        assert_eq!(token(json!({"token": "from-the-file"})), "from-the-file");
+        let config = load(json!({"port": 0, "drain_seconds": 0})).unwrap().server;
+        assert_eq!((config.host.as_str(), config.port, config.drain.as_secs()), ("127.0.0.1", 0, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_served_is_a_problem() {
+        for (section, says) in [
+            (json!({"port": 70000}), "an integer from 0 to 65535"),
+            (json!({"prot": 1}), "did you mean `port`?"),
+            (json!({"token": " "}), "the token is empty"),
+            (json!({"allowed_origins": ["*"]}), "`*` in `allowed_origins` is no origin"),
+            (json!({"allowed_origins": ["https://ui.example/app"]}), "no origin"),
+            (json!({"allowed_hosts": ["https://hart.example"]}), "no name of a host"),
+        ] {
+            let error = load(section).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

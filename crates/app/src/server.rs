@@ -1,0 +1,108 @@
+//! `hart serve` as a value: a listening socket and the runs behind it.
+//!
+//! Invariant: it listens before it touches the data, so that a second server on the same port changes nothing; beyond
+//! this machine it listens only with a token.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use hart_gateway::{Access, Listener, ServeError, listen, router, serve_on};
+use hart_runtime::Runtime;
+use secrecy::ExposeSecret;
+use tokio_util::sync::CancellationToken;
+
+use crate::App;
+use crate::app::StorageError;
+
+/// Bound, and ready to answer; clients that come before [`Server::run`] wait for it.
+pub struct Server {
+    listener: Listener,
+    runtime: Runtime,
+    access: Access,
+    drain: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    #[error("`{host}` is no address to listen on")]
+    Host {
+        host: String,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("on {0} everybody who reaches this machine could use hart: a token is needed there")]
+    NoToken(IpAddr),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// How long connections get to end once all runs have.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+impl Server {
+    /// As the section `server` says, at another host or port where one is given.
+    pub async fn bind(app: &App, host: Option<&str>, port: Option<u16>) -> Result<Self, ServerError> {
+        let config = &app.config().server;
+        let (host, port) = (host.unwrap_or(&config.host), port.unwrap_or(config.port));
+        let address = resolve(host, port).await?;
+        let token = config.token.as_ref().map(|token| token.expose_secret().to_owned());
+        if token.is_none() && !address.ip().is_loopback() {
+            return Err(ServerError::NoToken(address.ip()));
+        }
+        let listener = listen(address).await?;
+        // It goes by what it was told to listen on, name or address.
+        let hosts = config.allowed_hosts.iter().cloned().chain([host.to_owned()]).collect();
+        let access = Access { hosts, origins: config.allowed_origins.clone(), token };
+        let runtime = app.runtime().await?.clone();
+        Ok(Self { listener, runtime, access, drain: config.drain })
+    }
+
+    /// Where a browser on this machine finds it.
+    pub fn url(&self) -> String {
+        let address = self.listener.address();
+        let ip = match address.ip() {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        format!("http://{}", SocketAddr::new(ip, address.port()))
+    }
+
+    /// Answers until `stop`; then it takes no more runs, gives those there are time to end, and closes.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), ServerError> {
+        let Self { listener, runtime, access, drain } = self;
+        let closing = CancellationToken::new();
+        let serving = serve_on(listener, router(runtime.clone(), access, closing.clone()), closing.clone());
+        let mut serving = std::pin::pin!(serving);
+        tokio::select! {
+            served = &mut serving => return Ok(served?),
+            () = stop.cancelled() => {}
+        }
+        // Reading goes on meanwhile: whoever follows a run sees its end.
+        let drained = async {
+            runtime.close(drain).await;
+            closing.cancel();
+            tokio::time::sleep(FAREWELL).await;
+        };
+        tokio::select! {
+            served = serving => Ok(served?),
+            () = drained => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("url", &self.url()).field("drain", &self.drain).finish_non_exhaustive()
+    }
+}
+
+async fn resolve(host: &str, port: u16) -> Result<SocketAddr, ServerError> {
+    let refused = |source| ServerError::Host { host: host.to_owned(), source };
+    let found = tokio::net::lookup_host((host, port)).await.map_err(refused)?.next();
+    found.ok_or_else(|| refused(std::io::ErrorKind::NotFound.into()))
+}

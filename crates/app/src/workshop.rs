@@ -1,0 +1,39 @@
+//! What agents are made of: the configuration and the parts that were chosen by it.
+//!
+//! Invariant: it is complete when it is made and never changes; all agents of one `App` share it.
+
+use std::sync::Arc;
+
+use hart_sandbox::LocalSandboxProvider;
+
+use crate::app::OpenError;
+use crate::config::AppConfig;
+use crate::extensions::Extensions;
+use crate::profiles::Profiles;
+use crate::{Env, wire};
+
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    pub(crate) config: AppConfig,
+    pub(crate) env: Env,
+    pub(crate) http: reqwest::Client,
+    pub(crate) calls: hart_models::Context,
+    pub(crate) sandboxes: Arc<LocalSandboxProvider>,
+    pub(crate) profiles: Profiles,
+    pub(crate) extensions: Extensions,
+}
+
+impl Workshop {
+    pub(crate) fn new(config: AppConfig, env: Env, extensions: Extensions) -> Result<Self, OpenError> {
+        let calls = wire::calls(&config)?;
+        Ok(Self {
+            http: calls.http().clone(),
+            calls,
+            sandboxes: Arc::new(wire::sandboxes(&config)?),
+            profiles: Profiles::new(&config.home),
+            extensions,
+            env,
+            config,
+        })
+    }
+}

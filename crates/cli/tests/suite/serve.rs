@@ -1,0 +1,225 @@
+//! `hart serve`: the ready line, who is let in, how it ends.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use hart_testkit::Turn;
+use hart_testkit::binary::{Hart, Running};
+use serde_json::{Value, json};
+
+use super::bench::{Bench, offline};
+
+/// A server that is ready.
+struct Served {
+    process: Running,
+    address: SocketAddr,
+}
+
+impl Served {
+    fn start(hart: Hart) -> Self {
+        let process = hart.args(["serve", "--port", "0"]).spawn();
+        process.wait_for_stdout("\n");
+        let line = process.stdout_so_far();
+        let address = line.strip_prefix("ready: http://").expect("the ready line").trim();
+        Self { process, address: address.parse().unwrap() }
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        let body = body.to_string();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n{headers}\r\n{body}",
+            self.address
+        )
+        .unwrap();
+        stream
+    }
+
+    /// The whole answer, head and body.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &Value) -> String {
+        read(self.request(method, path, headers, body))
+    }
+}
+
+fn read(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn question() -> Value {
+    json!({"assistant_id": "lead_agent", "input": {"messages": [{"role": "user", "content": "hello"}]}})
+}
+
+#[test]
+fn a_client_is_answered_and_the_server_ends_when_it_is_told_to() {
+    let bench = Bench::with([Turn::new().text("Good day.")]);
+    let served = Served::start(bench.hart());
+    let answer = served.ask("POST", "/runs/wait", "", &question());
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Good day."), "{answer}");
+    assert!(bench.server.last_request().texts_of("user").concat().contains("hello"));
+    let agents = served.ask("POST", "/api/langgraph/assistants/search", "", &json!({}));
+    assert!(agents.contains("lead_agent"), "{agents}");
+    let database = bench.dir.path().join(".hart/hart.db");
+    assert_eq!(std::fs::metadata(database).unwrap().permissions().mode() & 0o777, 0o600);
+    served.process.terminate();
+    let ended = served.process.wait().success();
+    assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.stdout);
+    assert!(ended.stderr.contains("model: ") && ended.stderr.contains(".hart"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_run_chooses_its_model_and_a_wrong_choice_is_told() {
+    let bench = Bench::with([Turn::new().text("never")]);
+    let served = Served::start(bench.hart());
+    for (context, says) in [
+        (json!({"model_name": "nobody"}), "there is no model `nobody`"),
+        (json!({"mode": "warp"}), "the modes are flash, thinking, pro, ultra"),
+    ] {
+        let mut asked = question();
+        asked["context"] = context;
+        let answer = served.ask("POST", "/runs/wait", "", &asked);
+        assert!(answer.contains(says), "{answer}");
+    }
+    assert!(bench.server.requests().is_empty());
+}
+
+#[test]
+fn without_a_model_the_server_says_so_and_plays_the_recordings() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = Served::start(offline(dir.path()));
+    let answer = served.ask("POST", "/runs/wait", "", &question());
+    assert!(answer.contains("No model is connected"), "{answer}");
+    served.process.interrupt();
+    let ended = served.process.wait().success();
+    assert!(ended.stderr.contains("this is a recording"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_run_that_is_under_way_ends_before_the_server_does() {
+    let words: Vec<String> = (0..40).map(|n| format!("word{n} ")).collect();
+    let bench = Bench::with([Turn::new().text_fragments(words).event_delay(Duration::from_millis(20))]);
+    let served = Served::start(bench.hart());
+    let mut asked = question();
+    asked["stream_mode"] = json!("messages-tuple");
+    let mut stream = served.request("POST", "/runs/stream", "", &asked);
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).unwrap();
+    served.process.terminate();
+    let told = read(stream);
+    assert!(told.contains("word39") && told.contains("event: end"), "{told}");
+    let _ = served.process.wait().success();
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let bench = Bench::with([Turn::new().text_fragments(["a", "b"]).hang_after(1)]);
+    bench.write("config.yaml", "server: {drain_seconds: 600}\n");
+    let served = Served::start(bench.hart());
+    let mut stream = served.request("POST", "/runs/stream", "", &question());
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).unwrap();
+    served.process.terminate();
+    let waiting = "once more to stop at once";
+    while !served.process.stderr_so_far().contains(waiting) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    served.process.terminate();
+    assert_eq!(served.process.wait().code, Some(130));
+}
+
+#[test]
+fn a_taken_port_is_told_and_nothing_is_touched() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let ran = offline(dir.path()).args(["serve", "--port", &port]).run();
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("cannot listen on 127.0.0.1:{port}")), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: is hart running already?"), "{}", ran.stderr);
+    assert!(ran.stdout.is_empty() && !dir.path().join(".hart").exists());
+}
+
+#[test]
+fn beyond_this_machine_it_serves_with_a_token_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let refused = offline(dir.path()).args(["serve", "--host", "0.0.0.0", "--port", "0"]).run();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a token is needed") && refused.stderr.contains("HART_TOKEN"));
+    let nowhere = offline(dir.path()).args(["serve", "--host", "no such host"]).run();
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.stderr);
+    assert!(nowhere.stderr.contains("`no such host` is no address"), "{}", nowhere.stderr);
+
+    std::fs::write(dir.path().join("config.yaml"), "server: {host: 0.0.0.0}\n").unwrap();
+    let served = Served::start(offline(dir.path()).env("HART_TOKEN", "s3cret-text"));
+    assert!(served.address.ip().is_loopback(), "a browser here finds it: {}", served.address);
+    let ask = |headers: &str| served.ask("GET", "/info", headers, &json!({}));
+    assert!(ask("").starts_with("HTTP/1.1 401"));
+    assert!(ask("authorization: Bearer wrong\r\n").starts_with("HTTP/1.1 401"));
+    assert!(ask("authorization: Bearer s3cret-text\r\n").starts_with("HTTP/1.1 200"));
+    served.process.interrupt();
+    let ended = served.process.wait().success();
+    assert!(!ended.stderr.contains("s3cret-text"));
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_written_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = offline(dir.path()).env("HART_HOME", "/proc/nothing").args(["serve", "--port", "0"]).run();
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("cannot use /proc/nothing") && ran.stderr.contains("HART_HOME"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn files_are_undone_copied_and_deleted_with_their_run_and_thread() {
+    let write = |id: &str, path: &str| {
+        let args = json!({"description": "d", "path": format!("/mnt/user-data/{path}"), "content": "one"});
+        Turn::new().tool_call(id, "write_file", args)
+    };
+    let bench = Bench::with([
+        write("c1", "outputs/kept.txt"),
+        Turn::new().text("Written."),
+        write("c2", "workspace/undone.txt"),
+        Turn::hang(),
+    ]);
+    // Each turn is answered in order; a title would take one.
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let served = Served::start(bench.hart());
+    let ask = |method: &str, path: &str, body: &Value| -> Value {
+        let answer = served.ask(method, path, "", body);
+        assert!(answer.starts_with("HTTP/1.1 20"), "{method} {path}: {answer}");
+        let body = answer.split_once("\r\n\r\n").unwrap().1.trim();
+        serde_json::from_str(body).unwrap_or_default()
+    };
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
+    let files =
+        |thread: &str| bench.dir.path().join(format!(".hart/users/default/threads/{thread}/user-data"));
+
+    let thread = text(&ask("POST", "/threads", &json!({})), "thread_id");
+    ask("POST", &format!("/threads/{thread}/runs/wait"), &question());
+    assert!(files(&thread).join("outputs/kept.txt").exists());
+
+    let run = text(&ask("POST", &format!("/threads/{thread}/runs"), &question()), "run_id");
+    let undone = files(&thread).join("workspace/undone.txt");
+    while !undone.exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ask("POST", &format!("/threads/{thread}/runs/{run}/cancel?wait=1&action=rollback"), &json!({}));
+    assert!(!undone.exists() && files(&thread).join("outputs/kept.txt").exists());
+
+    let copy = text(&ask("POST", &format!("/threads/{thread}/copy"), &json!({})), "thread_id");
+    ask("DELETE", &format!("/threads/{thread}"), &json!({}));
+    assert!(!files(&thread).parent().unwrap().exists());
+    assert_eq!(std::fs::read_to_string(files(&copy).join("outputs/kept.txt")).unwrap(), "one");
+    served.process.terminate();
+    let _ = served.process.wait().success();
+}

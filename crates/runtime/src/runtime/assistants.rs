@@ -1,0 +1,128 @@
+//! Which assistant is meant, and the assistants that stand for the agents themselves.
+//!
+//! Invariant: every agent has an assistant whose id follows from the agent's name, on every server.
+
+use std::sync::PoisonError;
+
+use hart_types::AssistantId;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::Runtime;
+use crate::port::{Assistant, AssistantQuery, StoreError};
+use crate::request::AgentInfo;
+
+/// Why there is no such assistant.
+#[derive(Debug, thiserror::Error)]
+pub enum AssistantError {
+    #[error("Thread or assistant not found.")]
+    Unknown,
+    #[error("Invalid assistant: '{0}'. Must be either an assistant's ID or the name of an agent")]
+    NoName(String),
+    #[error("Graph '{0}' not found")]
+    NoAgent(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The namespace LangGraph makes the ids of deployed graphs in.
+const GRAPHS: Uuid = Uuid::from_u128(0x6ba7_b821_9dad_11d1_80b4_00c0_4fd4_30c8);
+
+/// The assistant that stands for an agent.
+pub fn assistant_id(agent: &str) -> AssistantId {
+    AssistantId::from(Uuid::new_v5(&GRAPHS, agent.as_bytes()).to_string())
+}
+
+impl Runtime {
+    /// By its id, or by the name of its agent.
+    pub async fn assistant(&self, id: &str) -> Result<Assistant, AssistantError> {
+        self.register_agents().await?;
+        let agents = self.inner.agents.agents();
+        let own = match agents.iter().any(|agent| agent.name == id) {
+            true => assistant_id(id),
+            // Ids are stored in lower case, whatever case they are asked for in.
+            false => match Uuid::parse_str(id) {
+                Ok(id) => AssistantId::from(id.to_string()),
+                Err(_) => return Err(AssistantError::NoName(id.to_owned())),
+            },
+        };
+        let found = self.inner.store.assistant(&own).await?.ok_or(AssistantError::Unknown)?;
+        match agents.iter().any(|agent| agent.name == found.graph) {
+            true => Ok(found),
+            false if found.system => Err(AssistantError::Unknown),
+            false => Err(AssistantError::NoAgent(found.graph)),
+        }
+    }
+
+    /// Fails for an agent that is not there.
+    pub fn check_agent(&self, name: &str) -> Result<(), AssistantError> {
+        match self.inner.agents.agents().iter().any(|agent| agent.name == name) {
+            true => Ok(()),
+            false => Err(AssistantError::NoAgent(name.to_owned())),
+        }
+    }
+
+    pub async fn search_assistants(&self, query: AssistantQuery) -> Result<Vec<Assistant>, AssistantError> {
+        let query = self.shown(query).await?;
+        Ok(self.inner.store.search_assistants(&query).await?)
+    }
+
+    pub async fn count_assistants(&self, query: AssistantQuery) -> Result<u64, AssistantError> {
+        let query = self.shown(query).await?;
+        Ok(self.inner.store.count_assistants(&query).await?)
+    }
+
+    /// Of the agents that are there now.
+    async fn shown(&self, query: AssistantQuery) -> Result<AssistantQuery, AssistantError> {
+        if let Some(graph) = &query.graph {
+            self.check_agent(graph)?;
+        }
+        self.register_agents().await?;
+        let agents = self.inner.agents.agents().into_iter().map(|agent| agent.name).collect();
+        Ok(AssistantQuery { agents, ..query })
+    }
+
+    /// Makes the assistants of agents that have none yet.
+    pub(super) async fn register_agents(&self) -> Result<(), StoreError> {
+        for agent in self.inner.agents.agents() {
+            if self.registered().contains(&agent.name) {
+                continue;
+            }
+            let id = assistant_id(&agent.name);
+            let name = agent.name.clone();
+            if self.inner.store.assistant(&id).await?.is_none() {
+                self.inner.store.create_assistant(system(id, agent, self.now())).await?;
+            }
+            self.registered().insert(name);
+        }
+        Ok(())
+    }
+
+    fn registered(&self) -> std::sync::MutexGuard<'_, std::collections::HashSet<String>> {
+        self.inner.registered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn system(id: AssistantId, agent: AgentInfo, now: hart_kernel::Timestamp) -> Assistant {
+    Assistant {
+        id,
+        graph: agent.name.clone(),
+        name: agent.name,
+        description: agent.description,
+        config: Map::new(),
+        context: Map::new(),
+        metadata: Map::from_iter([("created_by".to_owned(), Value::from("system"))]),
+        version: 1,
+        system: true,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_id_is_the_one_langgraph_gives() {
+        assert_eq!(super::assistant_id("agent").as_str(), "fe096781-5601-53d2-b2f6-0d3403f7e9ca");
+    }
+}

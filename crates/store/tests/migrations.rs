@@ -1,0 +1,55 @@
+//! Files of older versions, brought up to date with all they hold.
+
+use std::path::Path;
+
+use hart_runtime::port::{RunQuery, Runs, ThreadQuery, Threads};
+use hart_store::SqliteStore;
+
+/// What each version of the file was made with. A new migration is added here and never changed.
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_threads_and_runs.sql"),
+    include_str!("../migrations/0002_items.sql"),
+    include_str!("../migrations/0003_assistants.sql"),
+];
+
+/// A thread with a run and an event, as the first version wrote them.
+const ROWS: &str = "
+    INSERT INTO threads (n, id, user, created_at, updated_at, state_updated_at, metadata, config, status, temporary)
+        VALUES (1, 't', 'default', 1, 2, 3, '{\"k\":1}', '{}', 'idle', 0);
+    INSERT INTO thread_tags VALUES ('k', '1', 1);
+    INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, updated_at,
+                      start_at, totals)
+        VALUES ('r', 1, 'agent', 'default', 'success', '{}', '{}', 'enqueue', 1, 2, 1, '{\"model_calls\":3}');
+    INSERT INTO events VALUES (4, 1, 'r', 't', x'7b7d');
+";
+
+fn file_of(version: usize, path: &Path) {
+    let db = rusqlite::Connection::open(path).unwrap();
+    for migration in &MIGRATIONS[..version] {
+        db.execute_batch(migration).unwrap();
+    }
+    db.execute_batch(ROWS).unwrap();
+    db.pragma_update(None, "user_version", u32::try_from(version).unwrap()).unwrap();
+}
+
+#[tokio::test]
+async fn a_file_of_every_version_opens_and_keeps_its_rows() {
+    for version in 1..=MIGRATIONS.len() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hart.db");
+        file_of(version, &path);
+        let store = SqliteStore::open(&path).unwrap();
+        let found: ThreadQuery = ThreadQuery {
+            metadata: serde_json::from_str(r#"{"k": 1}"#).unwrap(),
+            limit: 9,
+            ..ThreadQuery::default()
+        };
+        assert_eq!(store.search_threads(&found).await.unwrap().len(), 1, "from {version}");
+        let runs = store.runs(&RunQuery { limit: 9, ..RunQuery::default() }).await.unwrap();
+        assert_eq!(runs[0].totals.model_calls, 3, "from {version}");
+        drop(store);
+        let db = rusqlite::Connection::open(&path).unwrap();
+        let now: u32 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+        assert_eq!(now as usize, MIGRATIONS.len(), "a migration is missing here");
+    }
+}
