@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, router, serve};
+use hart_gateway::{Access, router, serve, with_page};
 use hart_kernel::{
     Agent, AgentEvent, ChatModel, Checkpointer, EventSink, Interrupt, RunContext, SystemClock, Tool,
     ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let on_signal = stop.clone();
     let served = serve(
         SocketAddr::from(([127, 0, 0, 1], args.port)),
-        router(runtime.clone(), Access::default(), stop.clone()),
+        with_page(router(runtime.clone(), Access::default(), stop.clone())),
         stop,
         |address| println!("http://{address}"),
     );

@@ -4,6 +4,7 @@
 
 mod error;
 mod guard;
+mod page;
 mod parse;
 mod routes;
 mod serve;
@@ -17,6 +18,7 @@ use hart_runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
+pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
 
 /// What every handler is given.

@@ -22,15 +22,17 @@ export interface Failure {
   detail: string;
 }
 
+/** How browsers and the client say that nobody answered. */
+const NETWORK =
+  /^(unable to connect|failed to fetch|network ?error|network:|load failed|exceeded maximum sse|error in input stream|no sse bytes)/i;
+
 /** Reads anything that was thrown or arrived as an `error` event. */
 export function readFailure(thrown: unknown): Failure {
   const status = statusOf(thrown);
   const name = nameOf(thrown);
   const detail = detailOf(thrown);
   if (status !== undefined) return { kind: kindOfStatus(status, detail), detail };
-  if (/^(TypeError|MaxReconnectAttemptsError|NetworkError)$/.test(name) && looksLikeNetwork(detail, name)) {
-    return { kind: "offline", detail };
-  }
+  if (NETWORK.test(messageOf(thrown))) return { kind: "offline", detail };
   return { kind: kindOfRunError(name, detail), detail };
 }
 
@@ -62,10 +64,6 @@ function kindOfRunError(name: string, detail: string): FailureKind {
   if (/Model|Provider|OpenAI|Anthropic|RateLimit|Authentication/i.test(name)) return "model";
   if (/\b(model|api key|provider|rate limit|quota)\b/i.test(detail)) return "model";
   return "server";
-}
-
-function looksLikeNetwork(detail: string, name: string): boolean {
-  return name !== "TypeError" || /fetch|network|load failed|connection/i.test(detail);
 }
 
 function statusOf(thrown: unknown): number | undefined {

@@ -14,12 +14,13 @@ export interface ThreadValues {
   title?: string;
   todos?: unknown;
   artifacts?: unknown;
-  __interrupt__?: RawInterrupt[];
   [key: string]: unknown;
 }
 
 export interface LoadedThread {
   values: ThreadValues;
+  /** What it waits for. Not among the values: the hook would bring it back after it was answered. */
+  interrupts: RawInterrupt[];
   metadata: Record<string, unknown>;
   /** How the last run failed, if it did. */
   error: unknown;
@@ -54,13 +55,11 @@ export function useThreadLoad(client: Client, threadId: string | null): ThreadLo
 
 async function loadThread(client: Client, threadId: string): Promise<LoadedThread> {
   const [thread, runs] = await Promise.all([client.threads.get(threadId), client.runs.list(threadId, { limit: 20 })]);
-  const values = { ...((thread.values ?? {}) as ThreadValues) };
-  const interrupts = Object.values(thread.interrupts ?? {}).flat() as RawInterrupt[];
-  if (interrupts.length > 0) values.__interrupt__ = interrupts;
   const open = runs.filter((run) => run.status === "running" || run.status === "pending").reverse();
   const [active, ...waiting] = open;
   return {
-    values,
+    values: (thread.values ?? {}) as ThreadValues,
+    interrupts: Object.values(thread.interrupts ?? {}).flat() as RawInterrupt[],
     metadata: (thread.metadata ?? {}) as Record<string, unknown>,
     error: runs[0]?.status === "error" ? (thread as { error?: unknown }).error : undefined,
     activeRun: active?.run_id ?? null,

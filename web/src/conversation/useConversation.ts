@@ -7,6 +7,7 @@ import type { Client } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type Failure, readFailure } from "../api/failure";
+import { serverAnswers } from "../app/server";
 import { questionOf, type Question, type RawInterrupt, resumeValue } from "../questions/approval";
 import { settings } from "../settings/store";
 import { provisionalTitle } from "../threads/thread";
@@ -91,7 +92,9 @@ export function useConversation(options: ConversationOptions): Conversation {
     onError: (error) => {
       const failure = readFailure(error);
       setStreamFailure(failure);
-      if (failure.kind === "offline") onOffline();
+      if (failure.kind === "offline") return onOffline();
+      // Whatever was said, a server that does not answer is the reason.
+      void serverAnswers().then((answers) => !answers && onOffline());
     },
     onFinish: () => {
       setActivity((now) => ({ ...now, waiting: null }));
@@ -165,7 +168,6 @@ export function useConversation(options: ConversationOptions): Conversation {
   const say = (message: ChatMessage, from?: { checkpoint: string; kept: ChatMessage[] }) => {
     const optimisticValues = (previous: ThreadValues) => ({
       ...previous,
-      __interrupt__: undefined,
       messages: [...(from?.kept ?? previous.messages ?? []), message],
     });
     const checkpoint = from ? { checkpoint: { checkpoint_id: from.checkpoint, checkpoint_ns: "" } } : {};
@@ -191,6 +193,8 @@ export function useConversation(options: ConversationOptions): Conversation {
     return index < 0 ? messages : messages.slice(0, index);
   };
 
+  const interrupts = ran ? (stream.interrupts as RawInterrupt[]) : (loaded?.interrupts ?? []);
+  const questions = busy ? [] : interrupts.map(questionOf);
   const loadError = load.state === "failed" ? load.error : loaded?.error;
   const failure = streamFailure ?? (loadError && !ran ? readFailure(loadError) : null);
 
@@ -201,7 +205,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     loading: load.state === "loading" && messages.length === 0,
     busy,
     failure: busy ? null : failure,
-    questions: busy ? [] : (stream.interrupts as RawInterrupt[]).map(questionOf),
+    questions,
     activity,
     queue,
     lastRun,
@@ -219,7 +223,6 @@ export function useConversation(options: ConversationOptions): Conversation {
     },
     answer: (message) => say({ ...message, id: newId() }),
     resume(answers) {
-      const questions = (stream.interrupts as RawInterrupt[]).map(questionOf);
       if (questions[0]?.kind === "breakpoint") return start(null);
       start(null, { command: { resume: resumeValue(questions, answers) } });
     },
