@@ -20,15 +20,18 @@ export interface OpenThread {
 export function useOpenThread(): OpenThread {
   const { threadId } = useRoute();
   const [view, setView] = useState({ key: 1, threadId });
-  const adopted = useRef<string | null>(null);
+  const adopted = useRef<{ key: number; threadId: string } | null>(null);
   if (view.threadId !== threadId) {
-    const own = threadId !== null && adopted.current === threadId && view.threadId === null;
+    const own = adopted.current?.key === view.key && adopted.current.threadId === threadId;
     setView({ key: own ? view.key : view.key + 1, threadId });
   }
   const remount = useCallback(() => setView((now) => ({ ...now, key: now.key + 1 })), []);
-  const adopt = useCallback((id: string) => {
-    adopted.current = id;
-    navigate(id, "replace");
-  }, []);
+  const adopt = useCallback(
+    (id: string) => {
+      adopted.current = { key: view.key, threadId: id };
+      navigate(id, "replace");
+    },
+    [view.key],
+  );
   return { key: view.key, threadId, adopt, remount, reset: remount };
 }

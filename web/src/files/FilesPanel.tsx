@@ -8,6 +8,7 @@ import { Icon } from "../ui/Icon";
 import { filesOfConversation } from "./artifacts";
 import { ChangesView } from "./ChangesView";
 import { FileView } from "./FileView";
+import "../ui/panel.css";
 import "./files.css";
 
 interface Props {

@@ -9,6 +9,7 @@ import { Button, IconButton } from "../ui/Button";
 import { say } from "../ui/toast";
 import { type RawState, readableDuration, type Step, stepsOf } from "./steps";
 import { UsageView } from "./UsageView";
+import "../ui/panel.css";
 import "./inspector.css";
 
 interface Props {

@@ -3,7 +3,7 @@
  *
  * Invariant: a step shows what it added to the conversation, how long it took, and which tokens it used.
  */
-import { type ChatMessage, textOf, toolCallsOf } from "../conversation/message";
+import { type ChatMessage, isHidden, textOf, toolCallsOf } from "../conversation/message";
 
 export interface RawState {
   values?: { messages?: ChatMessage[] } & Record<string, unknown>;
@@ -50,7 +50,7 @@ export function stepsOf(states: readonly RawState[]): Step[] {
         at,
         took: before && at ? at - before : null,
         tokens: added.reduce((sum, message) => sum + (message.usage_metadata?.total_tokens ?? 0), 0),
-        added: added.map(describe).filter((line) => line !== ""),
+        added: added.filter((message) => !isHidden(message)).map(describe).filter((line) => line !== ""),
         next: state.next ?? [],
       },
     ];

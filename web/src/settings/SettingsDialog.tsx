@@ -9,6 +9,7 @@ import { ConnectionSettings } from "./ConnectionSettings";
 import { ModelSettings } from "./ModelSettings";
 import { SkillSettings } from "./SkillSettings";
 import { changeSettings, useSettings } from "./store";
+import "../ui/panel.css";
 import "./settings.css";
 
 const TABS = ["appearance", "models", "agents", "skills", "connection", "shortcuts"] as const;

@@ -27,7 +27,11 @@ test("a reload in mid-run loses nothing", async ({ page, hart }) => {
   await page.reload();
   await expect(transcript(page).getByText(/tick1 tick2 .*tick20/)).toBeVisible();
   await settled(page);
-  expect(await transcript(page).getByText(/tick1 /).count()).toBe(1);
+  expect(
+    await transcript(page)
+      .getByText(/tick1 /)
+      .count(),
+  ).toBe(1);
 });
 
 test("another tab sees the run that is under way", async ({ page, hart, context }) => {

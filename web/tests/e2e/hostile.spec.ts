@@ -38,7 +38,7 @@ const PAYLOADS = [
   `$\\includegraphics{https://evil.example/n.png}$`,
   `$$\\htmlStyle{background:url(https://evil.example/o)}{x}$$`,
   `$\\url{javascript:window.__ran=1}$`,
-  "```mermaid\ngraph TD\nA[<img src=x onerror=window.__ran=1>] --> B\nclick A \"javascript:window.__ran=1\"\n```",
+  '```mermaid\ngraph TD\nA[<img src=x onerror=window.__ran=1>] --> B\nclick A "javascript:window.__ran=1"\n```',
   "```mermaid\n%%{init: {'themeCSS': '@import url(https://evil.example/p.css);'}}%%\ngraph TD\nA-->B\n```",
   "```html\n<script>window.__ran=1</script>\n```",
   `[ref]: javascript:window.__ran=1 "x"\n\n[ref]`,
@@ -66,7 +66,9 @@ test("nothing a model writes runs or leaves by itself", async ({ page, hart, out
   await page.waitForTimeout(3000);
   expect(await page.evaluate(() => (window as { __ran?: number }).__ran)).toBeUndefined();
   expect(outside).toEqual([]);
-  const links = await page.locator("a[href]").evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).protocol));
+  const links = await page
+    .locator("a[href]")
+    .evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).protocol));
   expect(new Set(links)).not.toContain("javascript:");
   expect(await page.locator("[onerror],[onload],iframe[srcdoc],.transcript script").count()).toBe(0);
 });
@@ -85,7 +87,9 @@ test("nothing a tool returns runs or leaves, whatever the card shows of it", asy
 test("a link says where it leads before it is followed", async ({ page, hart, outside }) => {
   await open(page, hart);
   await ask(page, "SAY see [your bank](https://evil.example/login)");
-  await page.getByRole("link", { name: /your bank/ }).click();
+  await transcript(page)
+    .getByRole("link", { name: /your bank/ })
+    .click();
   await expect(page.getByRole("dialog")).toContainText("https://evil.example/login");
   await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
   expect(outside).toEqual([]);

@@ -55,10 +55,11 @@ export async function startModel(): Promise<ScriptedModel> {
 
 const WORDS = /^(SAY64|SAY|SLOW|CALL|STEPS|BOTH|THINK|FAIL)\b/;
 
-/** hart marks what a user wrote, and tells the model the date behind it. */
+/** hart marks what a user wrote, joins messages that nobody answered, and tells the model the date behind them. */
 function scriptOf(message: Message): string {
   const text = textOf(message.content);
-  return (/--- BEGIN USER INPUT ---\n([\s\S]*?)\n--- END USER INPUT ---/.exec(text)?.[1] ?? text).trim();
+  const marked = [...text.matchAll(/--- BEGIN USER INPUT ---\n([\s\S]*?)\n--- END USER INPUT ---/g)];
+  return (marked.at(-1)?.[1] ?? text).trim();
 }
 
 function textOf(content: unknown): string {
@@ -68,9 +69,7 @@ function textOf(content: unknown): string {
 }
 
 function plan(messages: Message[]): Part[] | number {
-  const at = messages.findLastIndex(
-    (message) => message.role === "user" && WORDS.test(scriptOf(message)),
-  );
+  const at = messages.findLastIndex((message) => message.role === "user" && WORDS.test(scriptOf(message)));
   if (at < 0) return words("echo");
   const script = scriptOf(messages[at] as Message);
   const results = messages.slice(at + 1).filter((message) => message.role === "tool");
@@ -79,7 +78,10 @@ function plan(messages: Message[]): Part[] | number {
   switch (word) {
     case "SLOW": {
       const [count, ms] = rest.split(" ").map(Number);
-      return Array.from({ length: count ?? 1 }, (_, index) => [{ wait: ms ?? 1 }, { text: `tick${index + 1} ` }]).flat();
+      return Array.from({ length: count ?? 1 }, (_, index) => [
+        { wait: ms ?? 1 },
+        { text: `tick${index + 1} ` },
+      ]).flat();
     }
     case "CALL": {
       if (results.length > 0) return words(`Tool said: ${textOf(results.at(-1)?.content)}`);
@@ -131,7 +133,14 @@ async function answer(messages: Message[], stream: boolean, response: ServerResp
     const content = parts.map((part) => ("text" in part ? part.text : "")).join("");
     const message = { role: "assistant", content, ...(calls.length ? { tool_calls: calls.map(toolCall) } : {}) };
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ ...base, object: "chat.completion", choices: [{ index: 0, message, finish_reason: finish }], usage }));
+    response.end(
+      JSON.stringify({
+        ...base,
+        object: "chat.completion",
+        choices: [{ index: 0, message, finish_reason: finish }],
+        usage,
+      }),
+    );
     return;
   }
   response.writeHead(200, { "content-type": "text/event-stream" });

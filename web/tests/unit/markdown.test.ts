@@ -54,7 +54,12 @@ test("an address leads to the web or nowhere", () => {
 test("files of the thread are known, and lead nowhere else", () => {
   expect(threadFile("/mnt/user-data/outputs/a%20b.md")).toBe("/mnt/user-data/outputs/a b.md");
   expect(threadFile("sandbox:/mnt/user-data/outputs/a.md")).toBe("/mnt/user-data/outputs/a.md");
-  for (const bad of ["/mnt/user-data/../etc/passwd", "/mnt/user-data/%2e%2e/x", "/etc/passwd", "https://a/mnt/user-data/x"]) {
+  for (const bad of [
+    "/mnt/user-data/../etc/passwd",
+    "/mnt/user-data/%2e%2e/x",
+    "/etc/passwd",
+    "https://a/mnt/user-data/x",
+  ]) {
     expect(threadFile(bad), bad).toBeNull();
   }
 });

@@ -40,7 +40,10 @@ test("threads are titled, sorted by age and found", () => {
     status: "idle",
     updatedAt: now - hours * 3_600_000,
   });
-  const groups = groupByAge([thread("a", 1), thread("b", 20), thread("c", 100), thread("d", 999), thread("e", 1, true)], now);
+  const groups = groupByAge(
+    [thread("a", 1), thread("b", 20), thread("c", 100), thread("d", 999), thread("e", 1, true)],
+    now,
+  );
   expect(groups.map(([age]) => age)).toEqual(["pinned", "today", "yesterday", "week", "older"]);
   expect(matchesSearch(thread("Big Report", 1), "rep big")).toBe(true);
   expect(provisionalTitle("  one\ntwo")).toBe("one");
@@ -57,7 +60,10 @@ test("an export keeps fences whole", () => {
 test("tables as spreadsheets write them", () => {
   const table = parseTable('a,b\r\n"x, ""y""","line\nbreak"\n\nlast,', ",");
   expect(table.header).toEqual(["a", "b"]);
-  expect(table.rows).toEqual([['x, "y"', "line\nbreak"], ["last", ""]]);
+  expect(table.rows).toEqual([
+    ['x, "y"', "line\nbreak"],
+    ["last", ""],
+  ]);
   expect(parseTable("a\n1\n2\n3", ",", 2)).toMatchObject({ rows: [["1"], ["2"]], cut: true });
 });
 
@@ -72,7 +78,11 @@ test("files are what their names say, and HTML is never a picture", () => {
 test("the files of a conversation, each once, newest first", () => {
   const calls = (name: string, args: Record<string, unknown>) => ({ type: "ai", tool_calls: [{ name, args }] });
   const files = filesOfConversation(
-    [calls("write_file", { path: "/a" }), calls("write_file", { path: "/b" }), calls("present_files", { filepaths: ["/a"] })],
+    [
+      calls("write_file", { path: "/a" }),
+      calls("write_file", { path: "/b" }),
+      calls("present_files", { filepaths: ["/a"] }),
+    ],
     undefined,
   );
   expect(files).toEqual([
@@ -83,7 +93,12 @@ test("the files of a conversation, each once, newest first", () => {
 
 test("steps say what they added and how long they took", () => {
   const human = { id: "h", type: "human", content: "hi" };
-  const answer = { id: "a", type: "ai", content: "yo", usage_metadata: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } };
+  const answer = {
+    id: "a",
+    type: "ai",
+    content: "yo",
+    usage_metadata: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
+  };
   const steps = stepsOf([
     {
       values: { messages: [human, answer] },

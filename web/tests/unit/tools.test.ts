@@ -13,7 +13,11 @@ test("a tool's kind and subject, also for tools and names nobody knows", () => {
 });
 
 test("what a command printed, its errors and its code", () => {
-  expect(commandResult("out\nStd Error:\nbad\nExit Code: 2")).toEqual({ output: "out", errorOutput: "bad", exitCode: 2 });
+  expect(commandResult("out\nStd Error:\nbad\nExit Code: 2")).toEqual({
+    output: "out",
+    errorOutput: "bad",
+    exitCode: 2,
+  });
   expect(commandResult("just this")).toEqual({ output: "just this", errorOutput: "", exitCode: null });
 });
 
