@@ -50,7 +50,10 @@ export function stepsOf(states: readonly RawState[]): Step[] {
         at,
         took: before && at ? at - before : null,
         tokens: added.reduce((sum, message) => sum + (message.usage_metadata?.total_tokens ?? 0), 0),
-        added: added.filter((message) => !isHidden(message)).map(describe).filter((line) => line !== ""),
+        added: added
+          .filter((message) => !isHidden(message))
+          .map(describe)
+          .filter((line) => line !== ""),
         next: state.next ?? [],
       },
     ];

@@ -194,7 +194,7 @@ export const en = {
     back: "Back to the list",
     rowsCut: (n: number) => `The first ${n} rows are shown.`,
     runScripts: "Run its scripts",
-    runScriptsHint: "Scripts run in a closed frame without network access.",
+    runScriptsHint: "Scripts run in a closed frame and can send no request. Run only those of pages you trust.",
     source: "Source",
     preview: "Preview",
     conflict: "The file was changed meanwhile. Your text is kept here; reload to see the other version.",

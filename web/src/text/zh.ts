@@ -189,7 +189,7 @@ export const zh: Text = {
     back: "返回列表",
     rowsCut: (n) => `仅显示前 ${n} 行。`,
     runScripts: "运行其中的脚本",
-    runScriptsHint: "脚本在没有网络的封闭框架中运行。",
+    runScriptsHint: "脚本在封闭的框架中运行，无法发出请求。请只运行可信页面的脚本。",
     source: "源码",
     preview: "预览",
     conflict: "文件已被其他人修改。你的文字保留在这里；重新载入可查看另一版本。",

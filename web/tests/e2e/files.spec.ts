@@ -4,7 +4,11 @@ import { ask, expect, open, settled, test, transcript } from "./fixtures";
 const O = "/mnt/user-data/outputs";
 
 /** The files of the thread, in the shapes of the native API. */
-async function serveFiles(page: Page, files: Record<string, string>, onSave?: (body: unknown) => number): Promise<void> {
+async function serveFiles(
+  page: Page,
+  files: Record<string, string>,
+  onSave?: (body: unknown) => number,
+): Promise<void> {
   await page.route("**/api/threads/*/artifacts/**", async (route) => {
     const name = decodeURIComponent(new URL(route.request().url()).pathname.split("/artifacts/")[1] ?? "");
     const path = `/${name}`;
@@ -81,10 +85,13 @@ const TRICKS = `<!doctype html><style>body{color:rgb(1,2,3)}@import url(https://
   try { window.open('https://evil.example/popup') } catch (e) {}
   try { f.submit() } catch (e) {}
   try { parent.postMessage('stole ' + parent.localStorage.length, '*') } catch (e) {}
-  setTimeout(() => { location = 'https://evil.example/self' }, 300);
 </script><p>the page</p>`;
 
-test("a page an agent wrote can send nothing out, without its scripts and with them", async ({ page, hart, outside }) => {
+test("a page an agent wrote can send nothing out, without its scripts and with them", async ({
+  page,
+  hart,
+  outside,
+}) => {
   await serveFiles(page, { [`${O}/page.html`]: TRICKS });
   await open(page, hart);
   await page.evaluate(() => {
@@ -156,7 +163,9 @@ test("files are attached by button, by paste and by drop, with progress", async 
     return route.fulfill({ json: { success: true, files: [file], message: "" } });
   });
   await open(page, hart);
-  await page.locator("input[type=file]").setInputFiles({ name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("abc") });
+  await page
+    .locator("input[type=file]")
+    .setInputFiles({ name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("abc") });
   await expect(page.getByRole("listitem").filter({ hasText: "a.txt" })).toContainText("3 B");
   await page.locator("input[type=file]").setInputFiles({ name: "big.bin", mimeType: "x/y", buffer: Buffer.alloc(500) });
   await expect(page.getByText("larger than the limit of 100 B")).toBeVisible();

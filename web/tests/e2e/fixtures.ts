@@ -1,4 +1,5 @@
-/** What every browser test has: one server per worker, and a page that notices what must not happen. */
+/** What every browser test has: one server per worker, and a place where everything that leaves would arrive. */
+import { createServer, type AddressInfo } from "node:net";
 import { test as base, expect, type Page } from "@playwright/test";
 import { type Hart, startHart } from "./hart";
 import { type ScriptedModel, startModel } from "./model";
@@ -6,11 +7,18 @@ import { type ScriptedModel, startModel } from "./model";
 interface Worker {
   model: ScriptedModel;
   hart: Hart;
+  sink: Sink;
 }
 
 interface Fixtures {
-  /** Requests that left for another place, and scripts that the policy stopped. */
+  /** What reached `evil.example`, which is where every payload tries to send something. */
   outside: string[];
+}
+
+/** A server that only notes who comes. */
+interface Sink {
+  port: number;
+  heard: string[];
 }
 
 const CONFIG = `
@@ -35,17 +43,31 @@ export const test = base.extend<Fixtures, Worker>({
     },
     { scope: "worker" },
   ],
-  outside: [
-    async ({ page, hart }, use) => {
-      const outside: string[] = [];
-      page.on("request", (request) => {
-        const url = new URL(request.url());
-        if (/^https?:|^wss?:/.test(url.protocol) && url.origin !== new URL(hart.url).origin) outside.push(url.href);
+  sink: [
+    async ({}, use) => {
+      const heard: string[] = [];
+      const server = createServer((socket) => {
+        heard.push("a connection");
+        socket.on("data", (data) => heard.push(data.toString("latin1").slice(0, 200)));
+        socket.on("error", () => socket.destroy());
       });
-      await use(outside);
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      await use({ port: (server.address() as AddressInfo).port, heard });
+      server.close();
     },
-    { auto: true },
+    { scope: "worker" },
   ],
+  launchOptions: [
+    async ({ launchOptions, sink }, use) => {
+      const rule = `--host-resolver-rules=MAP evil.example 127.0.0.1:${sink.port}`;
+      await use({ ...launchOptions, args: [...(launchOptions.args ?? []), rule] });
+    },
+    { scope: "worker" },
+  ],
+  outside: async ({ sink }, use) => {
+    sink.heard.length = 0;
+    await use(sink.heard);
+  },
 });
 
 export { expect };

@@ -84,6 +84,15 @@ test("nothing a tool returns runs or leaves, whatever the card shows of it", asy
   expect(outside).toEqual([]);
 });
 
+test("what leaves would be noticed", async ({ page, hart, outside }) => {
+  await open(page, hart);
+  await page
+    .context()
+    .newPage()
+    .then((other) => other.goto("https://evil.example/x").catch(() => undefined));
+  await expect.poll(() => outside.length).toBeGreaterThan(0);
+});
+
 test("a link says where it leads before it is followed", async ({ page, hart, outside }) => {
   await open(page, hart);
   await ask(page, "SAY see [your bank](https://evil.example/login)");

@@ -18,7 +18,10 @@ async function violations(page: Page): Promise<string[]> {
     const result = await axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] });
     return result.violations;
   });
-  return found.map((one) => `${one.impact} ${one.id}: ${one.nodes.map((node) => `${node.html.slice(0, 90)} ${node.any[0]?.message}`).join(" | ")}`);
+  return found.map(
+    (one) =>
+      `${one.impact} ${one.id}: ${one.nodes.map((node) => `${node.html.slice(0, 90)} ${node.any[0]?.message}`).join(" | ")}`,
+  );
 }
 
 const RICH = [

@@ -12,14 +12,19 @@ interface Show {
 addEventListener("message", (event: MessageEvent<Partial<Show>>) => {
   if (event.source !== parent || event.data?.type !== "hart:show") return;
   document.open();
-  document.write(withoutRefresh(String(event.data.html ?? "")));
+  document.write(withoutRefused(String(event.data.html ?? "")));
   document.close();
 });
 
-/** The policy stops a page that sends itself elsewhere; without this, the reader would see only that it was stopped. */
-function withoutRefresh(html: string): string {
+/**
+ * The policy refuses all of these already. But a browser that is refused a frame has opened the connection before, which
+ * tells a name; and a page that sends itself elsewhere would leave the reader with an error instead of the page.
+ */
+const REFUSED = 'meta[http-equiv="refresh" i], base, link, iframe, frame, frameset, object, embed, portal, fencedframe';
+
+function withoutRefused(html: string): string {
   const page = new DOMParser().parseFromString(html, "text/html");
-  for (const element of page.querySelectorAll('meta[http-equiv="refresh" i], base')) element.remove();
+  for (const element of page.querySelectorAll(REFUSED)) element.remove();
   return `<!doctype html>${page.documentElement.outerHTML}`;
 }
 
