@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, router, serve, with_page};
+use hart_gateway::{Access, router, serve, tend, with_page};
 use hart_kernel::{
     Agent, AgentEvent, ChatModel, Checkpointer, EventSink, Interrupt, RunContext, SystemClock, Tool,
     ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
@@ -35,6 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         clock: Arc::new(SystemClock),
     };
     let runtime = Runtime::open(parts).await?;
+    tend(&runtime);
     let stop = CancellationToken::new();
     let on_signal = stop.clone();
     let served = serve(

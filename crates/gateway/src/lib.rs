@@ -9,6 +9,7 @@ mod parse;
 mod routes;
 mod serve;
 mod sse;
+mod tend;
 mod wire;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 pub use guard::Access;
 pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
+pub use tend::tend;
 
 /// What every handler is given.
 #[derive(Clone, Debug)]

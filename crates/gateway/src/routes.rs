@@ -3,6 +3,7 @@
 //! Invariant: one line per path; what a path does is in the file of its noun.
 
 mod assistants;
+mod crons;
 mod graphs;
 mod meta;
 mod run_request;
@@ -16,6 +17,8 @@ use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::Gateway;
+
+pub(crate) use run_request::RunRequest;
 
 /// LangGraph's own.
 pub(crate) fn langgraph() -> Router<Gateway> {
@@ -61,5 +64,10 @@ pub(crate) fn langgraph() -> Router<Gateway> {
         .route("/runs/wait", post(stateless::wait))
         .route("/runs/batch", post(stateless::batch))
         .route("/runs/cancel", post(stateless::cancel))
+        .route("/runs/crons", post(crons::create))
+        .route("/runs/crons/search", post(crons::search))
+        .route("/runs/crons/count", post(crons::count))
+        .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
+        .route("/threads/{thread}/runs/crons", post(crons::create_on_thread))
         .route("/runs/{run}/stream", get(stateless::join_stream))
 }

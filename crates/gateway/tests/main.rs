@@ -8,6 +8,7 @@
 )]
 
 mod assistants;
+mod crons;
 mod langgraph;
 mod refusals;
 mod support;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hart_gateway::{Access, router, serve};
+use hart_gateway::{Access, router, serve, tend};
 use hart_kernel::{Agent, Checkpointer, SystemClock, async_trait};
 use hart_models::{ScriptedModel, ScriptedTurn};
 use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
@@ -41,6 +41,7 @@ impl Server {
             clock: Arc::new(SystemClock),
         };
         let runtime = Runtime::open(parts).await.unwrap();
+        tend(&runtime);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (tell, told) = tokio::sync::oneshot::channel();
         let served = serve(
@@ -88,6 +89,15 @@ impl Server {
     /// What the last run's agent was built with.
     pub(crate) fn options(&self) -> Value {
         self.options.lock().unwrap().clone()
+    }
+
+    /// As if its time had come.
+    pub(crate) async fn make_due(&self, cron: &str) {
+        let mut cron = self.runtime.store().cron(&cron.into()).await.unwrap().unwrap();
+        cron.next_run = Some(self.runtime.now());
+        assert!(self.runtime.store().replace_cron(cron.clone(), cron.updated_at).await.unwrap());
+        // Whoever waits for the next one looks again.
+        self.runtime.change_cron(&cron.id, |_| {}).await.unwrap();
     }
 
     /// Stops, and waits until everything has.

@@ -10,6 +10,7 @@ pub mod port;
 mod record;
 mod request;
 mod runtime;
+mod schedule;
 mod sink;
 mod tape;
 mod values;
@@ -21,7 +22,9 @@ pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    AssistantError, CancelError, Parts, Runtime, StartError, StateError, ThreadState, assistant_id,
+    Adopt, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Runtime, Settings,
+    StartError, StateError, ThreadState, assistant_id,
 };
+pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod crons;
+mod processes;
 mod runs;
 mod stream;
 mod support;

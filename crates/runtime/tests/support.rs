@@ -29,6 +29,10 @@ impl World {
         Self { runtime: open(path).await, _dir: None }
     }
 
+    pub(crate) fn of(runtime: Runtime) -> Self {
+        Self { runtime, _dir: None }
+    }
+
     /// Starts a run on a thread, which is made if need be.
     pub(crate) async fn start(&self, thread: &str, words: &str) -> Run {
         self.runtime.start(says(thread, words)).await.unwrap()
@@ -71,11 +75,16 @@ impl World {
 }
 
 async fn open(path: &Path) -> Runtime {
+    open_at(path, Arc::new(SystemClock)).await
+}
+
+/// By another clock.
+pub(crate) async fn open_at(path: &Path, clock: Arc<dyn Clock>) -> Runtime {
     let parts = Parts {
         store: Arc::new(SqliteStore::open(path).unwrap()),
         agents: Arc::new(Agents),
         workspaces: Arc::new(NoWorkspaces),
-        clock: Arc::new(SystemClock),
+        clock,
     };
     Runtime::open(parts).await.unwrap()
 }

@@ -10,6 +10,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_threads_and_runs.sql"),
     include_str!("../migrations/0002_items.sql"),
     include_str!("../migrations/0003_assistants.sql"),
+    include_str!("../migrations/0004_leases.sql"),
+    include_str!("../migrations/0005_crons.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

@@ -11,7 +11,9 @@ mod tool_call;
 mod usage;
 
 pub use content::{Block, BlockView, Content, FileSource, ImageSource};
-pub use id::{AssistantId, CheckpointId, CronId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
+pub use id::{
+    AssistantId, CheckpointId, CronId, MessageId, NodeId, RunId, SandboxId, ThreadId, ToolCallId, UserId,
+};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
 pub use run::{
     CancelAction, Durability, EventId, MultitaskStrategy, OnDisconnect, RunStatus, StreamMode, ThreadStatus,
