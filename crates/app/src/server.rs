@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use hart_gateway::{Access, Listener, ServeError, listen, router, serve_on, tend};
+use hart_gateway::{Access, Listener, ServeError, listen, router, serve_on, tend, with_page};
 use hart_runtime::Runtime;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
@@ -77,7 +77,8 @@ impl Server {
         let Self { listener, runtime, access, drain } = self;
         tend(&runtime);
         let closing = CancellationToken::new();
-        let serving = serve_on(listener, router(runtime.clone(), access, closing.clone()), closing.clone());
+        let routes = with_page(router(runtime.clone(), access, closing.clone()));
+        let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
             served = &mut serving => return Ok(served?),

@@ -46,6 +46,8 @@ pub struct RunContext {
     aliases: OnceLock<Aliases>,
     paused: AtomicBool,
     place: Mutex<Place>,
+    /// Nobody hears what tools say while they run.
+    tools_muted: AtomicBool,
     deadlines: Deadlines,
 }
 
@@ -88,6 +90,7 @@ impl RunContext {
             aliases: OnceLock::new(),
             paused: AtomicBool::new(false),
             place: Mutex::default(),
+            tools_muted: AtomicBool::new(false),
             deadlines: Deadlines::default(),
         }
     }
@@ -159,6 +162,15 @@ impl RunContext {
     /// Whether the run is being left to wait for an answer.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed)
+    }
+
+    /// From now on nobody hears what tools say while they run: for whoever has a word on their results.
+    pub fn mute_tools(&self) {
+        self.tools_muted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tools_are_muted(&self) -> bool {
+        self.tools_muted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_answers(&self, answers: Answers) {

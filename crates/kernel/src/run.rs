@@ -307,8 +307,8 @@ impl<'a> Execution<'a> {
         self.take_step()?;
         self.cx.set_place(self.head.as_ref());
         let core = ToolCallRunner { agent: self.agent, begun: self.begun_before().await? };
-        let state = core.with_noted(self.state.clone());
         let pending = Pending::collect(self.state.messages());
+        let state = core.with_noted(self.cx, &pending, self.state.clone());
         let slots = Semaphore::new(MAX_CONCURRENT_CALLS);
         let results = join_all(pending.iter().enumerate().map(async |call| {
             let _slot = slots.acquire().await;

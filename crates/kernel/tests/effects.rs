@@ -252,6 +252,22 @@ async fn the_calls_that_are_made_again_see_what_the_others_wrote() {
     assert_eq!(*world.seen.lock().unwrap(), [2]);
 }
 
+/// The journal keeps the effects of the whole run; those of batches that are in the log are in the state already.
+#[tokio::test]
+async fn what_earlier_batches_wrote_is_seen_once() {
+    let world: Arc<World> = Arc::default();
+    let log: Arc<MemoryLog> = Arc::default();
+    let model = script([batch(&["a"]), batch(&["b"]), say("done")]);
+    let first = agent(&world, Effect::Idempotent, model, &log);
+    first.run(ask("go"), &context(&world, 1)).await.outcome.unwrap();
+    log.0.lock().unwrap().get_mut("t1").unwrap().truncate(5);
+    world.journal.0.lock().unwrap()[1].outcome = None;
+    world.seen.lock().unwrap().clear();
+    let report = again(&world, Effect::Idempotent, &log).await;
+    assert_eq!(*world.seen.lock().unwrap(), [1]);
+    assert_eq!(report.state().get::<Sent>().unwrap(), &["a", "b"]);
+}
+
 #[tokio::test]
 async fn a_call_that_asks_has_not_begun() {
     let world: Arc<World> = Arc::default();

@@ -9,7 +9,7 @@ use hart_types::{Message, ToolCall, ToolCallId, ToolStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{OneCall, ToolCallRunner};
+use super::{OneCall, Pending, ToolCallRunner};
 use crate::{
     AgentEvent, Begun, Command, Effect, EffectKey, Goto, HookError, Journal, LoggedWrite, Next, Reconciled,
     RunContext, State, Tool, ToolContext, ToolNext, ToolOutcome, ToolOutput, ToolRequest, Update,
@@ -76,9 +76,14 @@ impl ToolCallRunner<'_> {
         Ok(made)
     }
 
-    /// The state that outcomes of the journal lead to: what the other calls of the batch must see.
-    pub(crate) fn with_noted(&self, mut state: State) -> State {
-        for noted in self.begun.values().filter_map(|begun| begun.outcome.as_ref()) {
+    /// The state that outcomes of the journal lead to: what the other calls of the batch must see. What earlier batches
+    /// came to is in the state already.
+    pub(crate) fn with_noted(&self, cx: &RunContext, batch: &[Pending], mut state: State) -> State {
+        for pending in batch {
+            let Pending::Valid { id, call } = pending else { continue };
+            let call = self.by_its_own_name(call);
+            let begun = self.begun.get(&EffectKey::new(&cx.run_id, id, &call.name, &call.args));
+            let Some(noted) = begun.and_then(|begun| begun.outcome.as_ref()) else { continue };
             if let Ok(outcome) = self.noted(noted)
                 && let Err(error) = state.apply(outcome.command.update)
             {

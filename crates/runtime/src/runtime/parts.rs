@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hart_kernel::Clock;
 
+use super::Retention;
 use crate::port::Store;
 use crate::request::AgentFactory;
 use crate::workspaces::Workspaces;
@@ -26,7 +27,7 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// How a runtime deals with what others left behind.
+/// How a runtime deals with what others left behind, and with what is old.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub adopt: Adopt,
@@ -34,11 +35,12 @@ pub struct Settings {
     pub resume: bool,
     /// How many attempts may begin at the same step before a run is given up.
     pub max_tries: u32,
+    pub retention: Retention,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { adopt: Adopt::Everything, resume: true, max_tries: 5 }
+        Self { adopt: Adopt::Everything, resume: true, max_tries: 5, retention: Retention::default() }
     }
 }
 

@@ -112,6 +112,7 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
             return Err(Failed::Error(failure));
         }
         sink.log(LogEvent::Started { attempt }).await;
+        inner.doorbells.run_began(&run.thread);
         if attempt > 1 {
             sink.log(LogEvent::Custom { data: json!({"type": "run_resumed", "attempt": attempt}) }).await;
         }
