@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut table = String::from("static FILES: &[Asset] = &[\n");
     for (number, file) in files.iter().enumerate() {
-        let name = file.strip_prefix(&built)?.to_str().ok_or("a file's name is not UTF-8")?.replace('\\', "/");
+        let name =
+            file.strip_prefix(&built)?.to_str().ok_or("a file's name is not UTF-8")?.replace('\\', "/");
         let packed = out.join(format!("page-{number}.gz"));
         compress(file, &packed)?;
         writeln!(table, "    Asset {{ path: {:?}, gzip: include_bytes!({packed:?}) }},", format!("/{name}"))?;
