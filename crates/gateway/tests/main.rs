@@ -15,6 +15,7 @@ mod langgraph;
 mod lines;
 mod recorded;
 mod refusals;
+mod slow_readers;
 mod socket;
 mod support;
 mod thread_stream;
