@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build page test test-real-model test-web fmt lint unit docs deny bench dist fuzz clean
+.PHONY: run build page test test-real-model test-web fmt lint unit sdks docs deny bench dist fuzz clean
 
 ## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
@@ -19,8 +19,8 @@ PAGE_SOURCE := $(shell find web/src web/public -type f) $(wildcard web/*.ts web/
 web/dist/index.html: $(PAGE_SOURCE)
 	@scripts/build-page.sh
 
-## Everything CI checks: format, lints, tests, layering, documentation, the web page in a browser.
-test: toolchain page fmt lint unit docs deny test-web
+## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, documentation, the page in a browser.
+test: toolchain page fmt lint unit sdks docs deny test-web
 
 test-web: toolchain
 	@CARGO="$(CARGO)" scripts/test-web.sh
@@ -37,6 +37,10 @@ lint:
 
 unit:
 	$(CARGO) test --locked --workspace
+
+## LangGraph's official clients and React hooks against a server of hart's (from PyPI and npm, once).
+sdks: toolchain
+	CARGO="$(CARGO)" scripts/test-sdks.sh
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet

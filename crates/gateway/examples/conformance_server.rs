@@ -202,6 +202,8 @@ impl Args {
             model: "mock-model".into(),
             base_url: Some(self.base_url.clone()),
             api_key: Some("none".into()),
+            // It hears every message by itself, also two in a row.
+            capabilities: serde_json::from_value(json!({"single_system_message": false}))?,
             ..ModelEntry::default()
         };
         let config = ModelConfig::resolve(entry, &|_| None)?;

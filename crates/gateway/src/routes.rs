@@ -3,7 +3,9 @@
 //! Invariant: one line per path; what a path does is in the file of its noun.
 
 mod assistants;
+mod commands;
 mod crons;
+mod events;
 mod graphs;
 mod meta;
 mod run_request;
@@ -11,6 +13,7 @@ mod runs;
 mod state;
 mod stateless;
 mod store;
+mod thread_stream;
 mod threads;
 
 use axum::Router;
@@ -49,6 +52,9 @@ pub(crate) fn langgraph() -> Router<Gateway> {
         .route("/threads/{thread}/state/checkpoint", post(state::at_checkpoint))
         .route("/threads/{thread}/state/{checkpoint}", get(state::at))
         .route("/threads/{thread}/history", get(state::history_get).post(state::history))
+        .route("/threads/{thread}/stream", get(thread_stream::join))
+        .route("/threads/{thread}/commands", post(commands::post))
+        .route("/threads/{thread}/stream/events", post(events::stream).get(events::socket))
         .route("/threads/{thread}/runs", get(runs::list).post(runs::create))
         .route("/threads/{thread}/runs/stream", post(runs::stream))
         .route("/threads/{thread}/runs/wait", post(runs::wait))

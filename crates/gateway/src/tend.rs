@@ -11,13 +11,14 @@ use hart_runtime::{CronRequestError, CronRequests, Runtime, StartRun};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::Gateway;
 use crate::parse::read;
 use crate::routes::RunRequest;
+use crate::{Gateway, Settings};
 
 /// Looks after crons until the runtime closes. Of several processes over one store, any or all may.
 pub fn tend(runtime: &Runtime) {
-    let gateway = Gateway { runtime: runtime.clone(), closing: CancellationToken::new() };
+    let closing = CancellationToken::new();
+    let gateway = Gateway { runtime: runtime.clone(), closing, settings: Settings::default() };
     runtime.keep_crons(Arc::new(Payloads { gateway }));
 }
 

@@ -9,6 +9,14 @@
 
 mod assistants;
 mod crons;
+mod events;
+mod gaps;
 mod langgraph;
+mod lines;
+mod page;
+mod recorded;
 mod refusals;
+mod socket;
 mod support;
+mod thread_stream;
+mod tools;
