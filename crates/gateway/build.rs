@@ -1,7 +1,11 @@
 //! Puts the built page (`web/dist`) into the library, compressed.
 //!
 //! Invariant: without a built page the library builds too, and says so where the page would be.
-#![allow(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "this is how a build script speaks with cargo"
+)]
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -27,7 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut table = String::from("static FILES: &[Asset] = &[\n");
     for (number, file) in files.iter().enumerate() {
-        let name = file.strip_prefix(&built)?.to_str().ok_or("a file's name is not UTF-8")?.replace('\\', "/");
+        let name =
+            file.strip_prefix(&built)?.to_str().ok_or("a file's name is not UTF-8")?.replace('\\', "/");
         let packed = out.join(format!("page-{number}.gz"));
         compress(file, &packed)?;
         writeln!(table, "    Asset {{ path: {:?}, gzip: include_bytes!({packed:?}) }},", format!("/{name}"))?;
