@@ -13,6 +13,7 @@ mod events;
 mod gaps;
 mod langgraph;
 mod lines;
+mod page;
 mod recorded;
 mod refusals;
 mod slow_readers;
