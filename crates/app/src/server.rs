@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use hart_gateway::{Access, Listener, ServeError, listen, router, serve_on};
+use hart_gateway::{Access, Listener, ServeError, listen, router, serve_on, tend, with_page};
 use hart_runtime::Runtime;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
@@ -75,8 +75,10 @@ impl Server {
     /// Answers until `stop`; then it takes no more runs, gives those there are time to end, and closes.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ServerError> {
         let Self { listener, runtime, access, drain } = self;
+        tend(&runtime);
         let closing = CancellationToken::new();
-        let serving = serve_on(listener, router(runtime.clone(), access, closing.clone()), closing.clone());
+        let routes = with_page(router(runtime.clone(), access, closing.clone()));
+        let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
             served = &mut serving => return Ok(served?),

@@ -3,21 +3,48 @@
 //! Invariant: a handler parses, asks the runtime, and renders. What a run may do is not decided here.
 
 mod error;
+mod events;
+mod gap;
 mod guard;
+mod page;
 mod parse;
 mod routes;
 mod serve;
 mod sse;
+mod tend;
 mod wire;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use hart_runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
+pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
+pub use tend::tend;
+
+/// What may be set, for all connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How often a stream shows that its line is alive. Clients take three missing beats for a dead one.
+    pub heartbeat: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { heartbeat: Duration::from_secs(15) }
+    }
+}
+
+impl Settings {
+    pub fn heartbeat(self, heartbeat: Duration) -> Self {
+        Self { heartbeat }
+    }
+}
 
 /// What every handler is given.
 #[derive(Clone, Debug)]
@@ -25,11 +52,22 @@ pub(crate) struct Gateway {
     pub(crate) runtime: Runtime,
     /// Ends streams when the server is about to.
     pub(crate) closing: CancellationToken,
+    pub(crate) settings: Settings,
 }
 
 /// All routes, at `/` and at `/api/langgraph`.
 pub fn router(runtime: Runtime, access: Access, closing: CancellationToken) -> Router {
-    let gateway = Gateway { runtime, closing };
+    router_with(runtime, access, closing, Settings::default())
+}
+
+/// As [`router`], with settings of one's own.
+pub fn router_with(
+    runtime: Runtime,
+    access: Access,
+    closing: CancellationToken,
+    settings: Settings,
+) -> Router {
+    let gateway = Gateway { runtime, closing, settings };
     let langgraph = routes::langgraph();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())

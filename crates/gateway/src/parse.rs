@@ -37,6 +37,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
+/// What a map says, or a 422.
+pub(crate) fn read<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, ApiError> {
+    T::deserialize(Value::Object(map)).map_err(|error| ApiError::unprocessable(error.to_string()))
+}
+
 /// Fields that are `null` are not there.
 fn without_nulls(value: Value) -> Value {
     match value {

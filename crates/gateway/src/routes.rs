@@ -3,6 +3,9 @@
 //! Invariant: one line per path; what a path does is in the file of its noun.
 
 mod assistants;
+mod commands;
+mod crons;
+mod events;
 mod graphs;
 mod meta;
 mod run_request;
@@ -10,12 +13,15 @@ mod runs;
 mod state;
 mod stateless;
 mod store;
+mod thread_stream;
 mod threads;
 
 use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::Gateway;
+
+pub(crate) use run_request::RunRequest;
 
 /// LangGraph's own.
 pub(crate) fn langgraph() -> Router<Gateway> {
@@ -46,6 +52,9 @@ pub(crate) fn langgraph() -> Router<Gateway> {
         .route("/threads/{thread}/state/checkpoint", post(state::at_checkpoint))
         .route("/threads/{thread}/state/{checkpoint}", get(state::at))
         .route("/threads/{thread}/history", get(state::history_get).post(state::history))
+        .route("/threads/{thread}/stream", get(thread_stream::join))
+        .route("/threads/{thread}/commands", post(commands::post))
+        .route("/threads/{thread}/stream/events", post(events::stream).get(events::socket))
         .route("/threads/{thread}/runs", get(runs::list).post(runs::create))
         .route("/threads/{thread}/runs/stream", post(runs::stream))
         .route("/threads/{thread}/runs/wait", post(runs::wait))
@@ -61,5 +70,10 @@ pub(crate) fn langgraph() -> Router<Gateway> {
         .route("/runs/wait", post(stateless::wait))
         .route("/runs/batch", post(stateless::batch))
         .route("/runs/cancel", post(stateless::cancel))
+        .route("/runs/crons", post(crons::create))
+        .route("/runs/crons/search", post(crons::search))
+        .route("/runs/crons/count", post(crons::count))
+        .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
+        .route("/threads/{thread}/runs/crons", post(crons::create_on_thread))
         .route("/runs/{run}/stream", get(stateless::join_stream))
 }

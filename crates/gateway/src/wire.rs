@@ -3,6 +3,7 @@
 //! Invariant: every key a client may look for is there, also when its value is `null`.
 
 pub(crate) mod assistant;
+pub(crate) mod cron;
 pub(crate) mod run;
 pub(crate) mod state;
 pub(crate) mod thread;

@@ -8,6 +8,14 @@
 )]
 
 mod assistants;
+mod crons;
+mod events;
+mod gaps;
 mod langgraph;
+mod lines;
+mod recorded;
 mod refusals;
+mod socket;
 mod support;
+mod thread_stream;
+mod tools;

@@ -1,18 +1,23 @@
 //! A server with one agent, whose model says what it is told to.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hart_gateway::{Access, router, serve};
+use hart_gateway::{Access, Settings, router_with, serve, tend};
 use hart_kernel::{Agent, Checkpointer, SystemClock, async_trait};
 use hart_models::{ScriptedModel, ScriptedTurn};
-use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
+use hart_runtime::{
+    AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Retention, Runtime,
+};
 use hart_store::SqliteStore;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::tools::tools;
 
 pub(crate) struct Server {
     address: SocketAddr,
@@ -21,7 +26,7 @@ pub(crate) struct Server {
     options: Arc<Mutex<Value>>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    _dir: tempfile::TempDir,
+    _dir: Option<tempfile::TempDir>,
 }
 
 impl Server {
@@ -31,21 +36,51 @@ impl Server {
     }
 
     pub(crate) async fn with(answers: &[&str], access: Access) -> Self {
+        let turns = answers.iter().map(|text| ScriptedTurn::text(*text)).collect();
+        Self::open(turns, access, Settings::default()).await
+    }
+
+    /// The model takes these turns, one after the other; streams beat fast.
+    pub(crate) async fn playing(turns: Vec<ScriptedTurn>) -> Self {
+        let settings = Settings::default().heartbeat(Duration::from_millis(50));
+        Self::open(turns, Access::default(), settings).await
+    }
+
+    /// Over the files of a folder that outlives it.
+    pub(crate) async fn over(home: &Path, turns: Vec<ScriptedTurn>, retention: Retention) -> Self {
+        let settings = Settings::default().heartbeat(Duration::from_millis(50));
+        Self::at(home, turns, Access::default(), settings, retention).await
+    }
+
+    async fn open(turns: Vec<ScriptedTurn>, access: Access, settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let model = ScriptedModel::new(answers.iter().map(|text| ScriptedTurn::text(*text)));
+        let server = Self::at(dir.path(), turns, access, settings, Retention::default()).await;
+        Self { _dir: Some(dir), ..server }
+    }
+
+    async fn at(
+        home: &Path,
+        turns: Vec<ScriptedTurn>,
+        access: Access,
+        settings: Settings,
+        retention: Retention,
+    ) -> Self {
+        let model = ScriptedModel::new(turns);
         let options = Arc::new(Mutex::new(Value::Null));
         let parts = Parts {
-            store: Arc::new(SqliteStore::open(&dir.path().join("hart.db")).unwrap()),
+            store: Arc::new(SqliteStore::open(&home.join("hart.db")).unwrap()),
             agents: Arc::new(Agents { model: Arc::new(model), options: options.clone() }),
             workspaces: Arc::new(NoWorkspaces),
             clock: Arc::new(SystemClock),
         };
-        let runtime = Runtime::open(parts).await.unwrap();
+        let kept = hart_runtime::Settings { retention, ..Default::default() };
+        let runtime = Runtime::open_with(parts, kept).await.unwrap();
+        tend(&runtime);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (tell, told) = tokio::sync::oneshot::channel();
         let served = serve(
             SocketAddr::from(([127, 0, 0, 1], 0)),
-            router(runtime.clone(), access, stop.clone()),
+            router_with(runtime.clone(), access, stop.clone(), settings),
             stop.clone(),
             |address| tell.send(address).unwrap(),
         );
@@ -57,8 +92,16 @@ impl Server {
             options,
             stop,
             tasks,
-            _dir: dir,
+            _dir: None,
         }
+    }
+
+    pub(crate) async fn thread(&self) -> String {
+        self.post("/threads", serde_json::json!({})).await["thread_id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
@@ -90,6 +133,15 @@ impl Server {
         self.options.lock().unwrap().clone()
     }
 
+    /// As if its time had come.
+    pub(crate) async fn make_due(&self, cron: &str) {
+        let mut cron = self.runtime.store().cron(&cron.into()).await.unwrap().unwrap();
+        cron.next_run = Some(self.runtime.now());
+        assert!(self.runtime.store().replace_cron(cron.clone(), cron.updated_at).await.unwrap());
+        // Whoever waits for the next one looks again.
+        self.runtime.change_cron(&cron.id, |_| {}).await.unwrap();
+    }
+
     /// Stops, and waits until everything has.
     pub(crate) async fn close(self) {
         self.stop.cancel();
@@ -117,6 +169,7 @@ impl AgentFactory for Agents {
     }
 
     fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
-        Ok(Agent::builder(self.model.clone()).checkpointer(checkpointer).build().unwrap())
+        let builder = Agent::builder(self.model.clone()).name("agent").tools(tools(&self.model));
+        Ok(builder.checkpointer(checkpointer).build().unwrap())
     }
 }

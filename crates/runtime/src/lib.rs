@@ -3,26 +3,32 @@
 //! Invariant: a run and its readers never share a task; what connects them is the log.
 
 mod checkpoints;
+mod doorbell;
 mod event;
 mod follow;
+mod follow_thread;
 mod frame;
 pub mod port;
 mod record;
 mod request;
 mod runtime;
+mod schedule;
 mod sink;
 mod tape;
 mod values;
 mod workspaces;
 
 pub use event::{LogEvent, Logged, StepRef, Task};
-pub use follow::{After, Follower};
-pub use frame::{Frame, Renderer, source};
+pub use follow::{After, Follower, reaches};
+pub use follow_thread::{ThreadEvent, ThreadFollower};
+pub use frame::{Channel, Envelope, EventRenderer, Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    Adopt, AssistantError, CancelError, Parts, Runtime, Settings, StartError, StateError, ThreadState,
-    assistant_id,
+    Adopt, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Retention, Runtime,
+    Settings, StartError, StateError, ThreadState, assistant_id,
 };
+pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
+pub use values::Spelling;
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

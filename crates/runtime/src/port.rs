@@ -4,6 +4,7 @@
 //! and nothing has happened.
 
 mod assistants;
+mod crons;
 mod events;
 mod items;
 mod leases;
@@ -16,6 +17,7 @@ use std::fmt;
 pub use assistants::{
     Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, Assistants, VersionQuery,
 };
+pub use crons::{Cron, CronQuery, CronSort, Crons};
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
@@ -25,12 +27,23 @@ pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads}
 
 /// All of them, over one place.
 pub trait Store:
-    Threads + Runs + Leases + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
+    Threads + Runs + Leases + Steps + Events + Items + Assistants + Crons + fmt::Debug + Send + Sync + 'static
 {
 }
 
 impl<S> Store for S where
-    S: Threads + Runs + Leases + Steps + Events + Items + Assistants + fmt::Debug + Send + Sync + 'static
+    S: Threads
+        + Runs
+        + Leases
+        + Steps
+        + Events
+        + Items
+        + Assistants
+        + Crons
+        + fmt::Debug
+        + Send
+        + Sync
+        + 'static
 {
 }
 

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod crons;
 mod processes;
 mod runs;
 mod stream;

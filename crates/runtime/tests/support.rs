@@ -29,6 +29,10 @@ impl World {
         Self { runtime: open(path).await, _dir: None }
     }
 
+    pub(crate) fn of(runtime: Runtime) -> Self {
+        Self { runtime, _dir: None }
+    }
+
     /// Starts a run on a thread, which is made if need be.
     pub(crate) async fn start(&self, thread: &str, words: &str) -> Run {
         self.runtime.start(says(thread, words)).await.unwrap()
@@ -53,12 +57,16 @@ impl World {
 
     /// All frames of a run in these modes, `(event, data)`.
     pub(crate) async fn frames(&self, run: &Run, modes: &[StreamMode], after: After) -> Vec<Frame> {
-        let mut follower = self.runtime.follow(&run.id, after);
         let mut renderer = Renderer::new(run.clone(), modes.to_vec(), false);
+        let from = match after {
+            After::Frame(_) if renderer.remembers() => After::Start,
+            after => after,
+        };
+        let mut follower = self.runtime.follow(&run.id, from);
         let mut frames = Vec::new();
         while let Some(entry) = follower.next().await.unwrap() {
             let values = match renderer.wants_values(&entry) {
-                true => Some(self.runtime.values_of(&run.thread, &entry).await.unwrap()),
+                true => Some(self.runtime.values_of(&run.thread, &entry, Spelling::State).await.unwrap()),
                 false => None,
             };
             frames.extend(renderer.render(&entry, values.as_ref()));
@@ -71,11 +79,16 @@ impl World {
 }
 
 async fn open(path: &Path) -> Runtime {
+    open_at(path, Arc::new(SystemClock)).await
+}
+
+/// By another clock.
+pub(crate) async fn open_at(path: &Path, clock: Arc<dyn Clock>) -> Runtime {
     let parts = Parts {
         store: Arc::new(SqliteStore::open(path).unwrap()),
         agents: Arc::new(Agents),
         workspaces: Arc::new(NoWorkspaces),
-        clock: Arc::new(SystemClock),
+        clock,
     };
     Runtime::open(parts).await.unwrap()
 }

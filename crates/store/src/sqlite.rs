@@ -4,6 +4,7 @@
 
 mod assistants;
 mod connection;
+mod crons;
 mod events;
 mod items;
 mod leases;

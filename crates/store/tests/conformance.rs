@@ -1,6 +1,7 @@
 //! One suite for every store: what the ports promise, row by row.
 
 mod assistants;
+mod crons;
 mod events;
 mod leases;
 mod runs;

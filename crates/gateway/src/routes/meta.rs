@@ -13,7 +13,7 @@ pub(crate) async fn info() -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "name": "hart",
-        "flags": {"assistants": true, "crons": false, "langsmith": false},
+        "flags": {"assistants": true, "crons": true, "langsmith": false},
         "host": {
             "kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null, "tenant_id": null
         },

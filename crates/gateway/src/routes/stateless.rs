@@ -111,7 +111,7 @@ pub(crate) async fn join_stream(
 ) -> ApiResult<Response<HttpBody>> {
     let found = gateway.runtime.store().run(&RunId::from(id.as_str())).await?;
     let found = found.ok_or_else(|| ApiError::not_found(format!("Run with ID {id} not found")))?;
-    let mut response = runs::follow(&gateway, found.clone(), &query, &headers)?;
+    let mut response = runs::follow(&gateway, found.clone(), &query, &headers).await?;
     locate(response.headers_mut(), &found);
     Ok(response)
 }

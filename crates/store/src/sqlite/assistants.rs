@@ -77,6 +77,7 @@ impl Assistants for SqliteStore {
     async fn delete_assistant(&self, id: &AssistantId) -> Result<bool, StoreError> {
         let id = id.clone();
         self.write(move |db| {
+            db.prepare_cached("DELETE FROM crons WHERE assistant = ?1")?.execute([id.as_str()])?;
             Ok(db.prepare_cached("DELETE FROM assistants WHERE id = ?1")?.execute([id.as_str()])? > 0)
         })
         .await

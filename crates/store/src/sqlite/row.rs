@@ -27,6 +27,11 @@ pub(super) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
+pub(super) fn get_optional_time(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<Timestamp>> {
+    let micros: Option<i64> = row.get(column)?;
+    micros.map(Timestamp::from_microsecond).transpose().map_err(|error| unreadable(column, error))
+}
+
 pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

@@ -110,6 +110,7 @@ pub(super) fn delete(db: &Connection, id: &ThreadId) -> rusqlite::Result<bool> {
     let Some((n, _)) = find(db, id)? else { return Ok(false) };
     let orphans = steps::blobs_of_thread(db, n)?;
     db.prepare_cached("DELETE FROM events WHERE thread = ?1")?.execute([id.as_str()])?;
+    db.prepare_cached("DELETE FROM crons WHERE thread = ?1")?.execute([id.as_str()])?;
     db.prepare_cached("DELETE FROM threads WHERE n = ?1")?.execute([n])?;
     steps::drop_unused(db, orphans)?;
     Ok(true)

@@ -4,7 +4,7 @@
 
 use super::{AMOUNT, Key, Kind, key};
 
-pub(super) fn keys() -> [Key; 7] {
+pub(super) fn keys() -> [Key; 8] {
     [
         key("server", Kind::Section, "{}", "Where `hart serve` listens, and who may ask it."),
         key(
@@ -28,5 +28,11 @@ pub(super) fn keys() -> [Key; 7] {
             "Origins of web pages that may call it, beside those of loopback.",
         ),
         key("server.drain_seconds", AMOUNT, "10", "How long runs may go on when the server is told to stop."),
+        key(
+            "server.keep_streams_days",
+            AMOUNT,
+            "7",
+            "How long the stream of a run that ended can be read again.",
+        ),
     ]
 }

@@ -1,0 +1,48 @@
+//! What a server does beside answering: starts the runs of crons when they are due.
+//!
+//! Invariant: a process that does not serve does none of it.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use hart_kernel::async_trait;
+use hart_runtime::port::{Cron, StoreError};
+use hart_runtime::{CronRequestError, CronRequests, Runtime, StartRun};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::parse::read;
+use crate::routes::RunRequest;
+use crate::{Gateway, Settings};
+
+/// Looks after crons until the runtime closes. Of several processes over one store, any or all may.
+pub fn tend(runtime: &Runtime) {
+    let closing = CancellationToken::new();
+    let gateway = Gateway { runtime: runtime.clone(), closing, settings: Settings::default() };
+    runtime.keep_crons(Arc::new(Payloads { gateway }));
+}
+
+/// Crons were made with the body of a request.
+struct Payloads {
+    gateway: Gateway,
+}
+
+#[async_trait]
+impl CronRequests for Payloads {
+    async fn request(&self, cron: &Cron) -> Result<StartRun, CronRequestError> {
+        let started = match read::<RunRequest>(cron.payload.clone()) {
+            Ok(request) => request.start(&self.gateway, cron.thread.clone(), None).await,
+            Err(error) => Err(error),
+        };
+        let mut start = started.map_err(|error| match error.status {
+            StatusCode::INTERNAL_SERVER_ERROR | StatusCode::INSUFFICIENT_STORAGE => {
+                CronRequestError::Store(StoreError::Failed { message: error.detail, source: None })
+            }
+            _ => CronRequestError::Never(error.detail),
+        })?;
+        start.user = cron.user.clone();
+        start.keep_thread = cron.keep_threads;
+        start.metadata.insert("cron_id".to_owned(), Value::from(cron.id.as_str()));
+        Ok(start)
+    }
+}

@@ -1,0 +1,44 @@
+//! A cron as LangGraph's clients see it.
+//!
+//! Invariant: `payload` holds what its runs are asked with, as it was asked.
+
+use hart_runtime::port::Cron;
+use serde_json::{Value, json};
+
+use super::time;
+
+pub(crate) fn json(cron: &Cron) -> Value {
+    json!({
+        "cron_id": cron.id,
+        "assistant_id": cron.assistant,
+        "thread_id": cron.thread,
+        "user_id": cron.user,
+        "end_time": cron.end_time.map(time),
+        "schedule": cron.schedule,
+        "timezone": cron.timezone,
+        "payload": cron.payload,
+        "next_run_date": cron.next_run.map(time),
+        "metadata": cron.metadata,
+        "on_run_completed": if cron.keep_threads { "keep" } else { "delete" },
+        "enabled": cron.enabled,
+        "created_at": time(cron.created_at),
+        "updated_at": time(cron.updated_at),
+    })
+}
+
+pub(crate) const KEYS: &[&str] = &[
+    "cron_id",
+    "assistant_id",
+    "thread_id",
+    "user_id",
+    "end_time",
+    "schedule",
+    "timezone",
+    "payload",
+    "next_run_date",
+    "metadata",
+    "on_run_completed",
+    "enabled",
+    "created_at",
+    "updated_at",
+];
