@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         collect(&built, &mut files)?;
         files.sort();
     }
-    let mut table = String::from("pub(super) static FILES: &[Asset] = &[\n");
+    let mut table = String::from("static FILES: &[Asset] = &[\n");
     for (number, file) in files.iter().enumerate() {
         let name = file.strip_prefix(&built)?.to_str().ok_or("a file's name is not UTF-8")?.replace('\\', "/");
         let packed = out.join(format!("page-{number}.gz"));
