@@ -9,6 +9,7 @@ mod suite {
     mod errors;
     mod info;
     mod models;
+    mod remembered;
     mod resilience;
     mod run;
     mod serve;
