@@ -10,6 +10,7 @@ mod suite {
     mod info;
     mod models;
     mod reconnect;
+    mod remembered;
     mod replay;
     mod resilience;
     mod run;

@@ -39,7 +39,8 @@ pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};
 /// The words that messages, calls and ids are written in; whoever writes a middleware needs them.
 pub use hart_types as types;
-pub use interrupt::{Interrupt, Resume, ResumeError};
+pub use hart_types::{Interrupt, Resume};
+pub use interrupt::ResumeError;
 pub use journal::{Begun, Effect, EffectKey, Journal};
 pub use middleware::{
     Command, HookError, HookResult, Middleware, ModelCore, ModelNext, ModelRequest, ModelResponse, Next,
