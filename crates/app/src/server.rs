@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use hart_gateway::{Access, Listener, ServeError, listen, router, serve_on, tend};
+use hart_gateway::{Access, Listener, ServeError, Settings, listen, router_with, serve_on, tend};
 use hart_runtime::Runtime;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ pub struct Server {
     listener: Listener,
     runtime: Runtime,
     access: Access,
+    settings: Settings,
     drain: Duration,
 }
 
@@ -57,8 +58,9 @@ impl Server {
         // It goes by what it was told to listen on, name or address.
         let hosts = config.allowed_hosts.iter().cloned().chain([host.to_owned()]).collect();
         let access = Access { hosts, origins: config.allowed_origins.clone(), token };
+        let settings = Settings::default().private_webhooks(config.private_webhooks);
         let runtime = app.runtime().await?.clone();
-        Ok(Self { listener, runtime, access, drain: config.drain })
+        Ok(Self { listener, runtime, access, settings, drain: config.drain })
     }
 
     /// Where a browser on this machine finds it.
@@ -74,10 +76,11 @@ impl Server {
 
     /// Answers until `stop`; then it takes no more runs, gives those there are time to end, and closes.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ServerError> {
-        let Self { listener, runtime, access, drain } = self;
-        tend(&runtime);
+        let Self { listener, runtime, access, settings, drain } = self;
+        tend(&runtime, settings);
         let closing = CancellationToken::new();
-        let serving = serve_on(listener, router(runtime.clone(), access, closing.clone()), closing.clone());
+        let router = router_with(runtime.clone(), access, closing.clone(), settings);
+        let serving = serve_on(listener, router, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
             served = &mut serving => return Ok(served?),

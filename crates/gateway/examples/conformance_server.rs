@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, router, serve, tend};
+use hart_gateway::{Access, Settings, router, serve, tend};
 use hart_kernel::{
     Agent, AgentEvent, ChatModel, Checkpointer, EventSink, Interrupt, RunContext, SystemClock, Tool,
     ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         clock: Arc::new(SystemClock),
     };
     let runtime = Runtime::open(parts).await?;
-    tend(&runtime);
+    tend(&runtime, Settings::default());
     let stop = CancellationToken::new();
     let on_signal = stop.clone();
     let served = serve(

@@ -7,8 +7,10 @@ mod guard;
 mod parse;
 mod routes;
 mod serve;
+mod settings;
 mod sse;
 mod tend;
+mod webhook;
 mod wire;
 
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
+pub use settings::Settings;
 pub use tend::tend;
 
 /// What every handler is given.
@@ -27,11 +30,22 @@ pub(crate) struct Gateway {
     pub(crate) runtime: Runtime,
     /// Ends streams when the server is about to.
     pub(crate) closing: CancellationToken,
+    pub(crate) settings: Settings,
 }
 
 /// All routes, at `/` and at `/api/langgraph`.
 pub fn router(runtime: Runtime, access: Access, closing: CancellationToken) -> Router {
-    let gateway = Gateway { runtime, closing };
+    router_with(runtime, access, closing, Settings::default())
+}
+
+/// As [`router`], with other settings.
+pub fn router_with(
+    runtime: Runtime,
+    access: Access,
+    closing: CancellationToken,
+    settings: Settings,
+) -> Router {
+    let gateway = Gateway { runtime, closing, settings };
     let langgraph = routes::langgraph();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())

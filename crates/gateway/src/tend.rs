@@ -1,4 +1,4 @@
-//! What a server does beside answering: starts the runs of crons when they are due.
+//! What a server does beside answering: starts the runs of crons when they are due, and tells of runs that have ended.
 //!
 //! Invariant: a process that does not serve does none of it.
 
@@ -14,11 +14,14 @@ use tokio_util::sync::CancellationToken;
 use crate::Gateway;
 use crate::parse::read;
 use crate::routes::RunRequest;
+use crate::settings::Settings;
+use crate::webhook::HttpPostman;
 
-/// Looks after crons until the runtime closes. Of several processes over one store, any or all may.
-pub fn tend(runtime: &Runtime) {
-    let gateway = Gateway { runtime: runtime.clone(), closing: CancellationToken::new() };
+/// Looks after crons and webhooks until the runtime closes. Of several processes over one store, any or all may.
+pub fn tend(runtime: &Runtime, settings: Settings) {
+    let gateway = Gateway { runtime: runtime.clone(), closing: CancellationToken::new(), settings };
     runtime.keep_crons(Arc::new(Payloads { gateway }));
+    runtime.keep_outbox(Arc::new(HttpPostman::new(runtime.clone(), settings)));
 }
 
 /// Crons were made with the body of a request.

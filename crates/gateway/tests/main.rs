@@ -12,3 +12,4 @@ mod crons;
 mod langgraph;
 mod refusals;
 mod support;
+mod webhooks;

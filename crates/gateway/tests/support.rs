@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hart_gateway::{Access, router, serve, tend};
+use hart_gateway::{Access, Settings, router_with, serve, tend};
 use hart_kernel::{Agent, Checkpointer, SystemClock, async_trait};
 use hart_models::{ScriptedModel, ScriptedTurn};
 use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
@@ -21,7 +21,7 @@ pub(crate) struct Server {
     options: Arc<Mutex<Value>>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Server {
@@ -31,7 +31,20 @@ impl Server {
     }
 
     pub(crate) async fn with(answers: &[&str], access: Access) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::set(answers, access, Settings::default()).await
+    }
+
+    pub(crate) async fn set(answers: &[&str], access: Access, settings: Settings) -> Self {
+        Self::over(tempfile::tempdir().unwrap(), answers, access, settings).await
+    }
+
+    /// With the data that another one left.
+    pub(crate) async fn over(
+        dir: tempfile::TempDir,
+        answers: &[&str],
+        access: Access,
+        settings: Settings,
+    ) -> Self {
         let model = ScriptedModel::new(answers.iter().map(|text| ScriptedTurn::text(*text)));
         let options = Arc::new(Mutex::new(Value::Null));
         let parts = Parts {
@@ -41,12 +54,12 @@ impl Server {
             clock: Arc::new(SystemClock),
         };
         let runtime = Runtime::open(parts).await.unwrap();
-        tend(&runtime);
+        tend(&runtime, settings);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (tell, told) = tokio::sync::oneshot::channel();
         let served = serve(
             SocketAddr::from(([127, 0, 0, 1], 0)),
-            router(runtime.clone(), access, stop.clone()),
+            router_with(runtime.clone(), access, stop.clone(), settings),
             stop.clone(),
             |address| tell.send(address).unwrap(),
         );
@@ -58,7 +71,7 @@ impl Server {
             options,
             stop,
             tasks,
-            _dir: dir,
+            dir,
         }
     }
 
@@ -101,11 +114,12 @@ impl Server {
     }
 
     /// Stops, and waits until everything has.
-    pub(crate) async fn close(self) {
+    pub(crate) async fn close(self) -> tempfile::TempDir {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         self.runtime.close(Duration::from_secs(1)).await;
+        self.dir
     }
 }
 

@@ -7,6 +7,7 @@ mod assistants;
 mod crons;
 mod events;
 mod items;
+mod outbox;
 mod runs;
 mod steps;
 mod threads;
@@ -19,18 +20,30 @@ pub use assistants::{
 pub use crons::{Cron, CronQuery, CronSort, Crons};
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
+pub use outbox::{Letter, Outbox};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
 pub use steps::{HistoryQuery, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
 
 /// All of them, over one place.
 pub trait Store:
-    Threads + Runs + Steps + Events + Items + Assistants + Crons + fmt::Debug + Send + Sync + 'static
+    Threads + Runs + Steps + Events + Items + Assistants + Crons + Outbox + fmt::Debug + Send + Sync + 'static
 {
 }
 
 impl<S> Store for S where
-    S: Threads + Runs + Steps + Events + Items + Assistants + Crons + fmt::Debug + Send + Sync + 'static
+    S: Threads
+        + Runs
+        + Steps
+        + Events
+        + Items
+        + Assistants
+        + Crons
+        + Outbox
+        + fmt::Debug
+        + Send
+        + Sync
+        + 'static
 {
 }
 

@@ -4,6 +4,7 @@
 
 mod assistants;
 mod crons;
+mod outbox;
 mod threads;
 mod worker;
 
@@ -29,6 +30,7 @@ use crate::{Failure, Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
 pub use crons::{CronError, CronRequestError, CronRequests};
+pub use outbox::{ATTEMPT, Postman, Undelivered};
 pub use threads::{StateError, ThreadState};
 
 /// A copy is the same runtime.
@@ -51,6 +53,8 @@ struct Inner {
     registered: Mutex<HashSet<String>>,
     /// Wakes whoever waits for the next cron.
     crons_changed: Notify,
+    /// Wakes whoever delivers.
+    letters_changed: Notify,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
@@ -125,6 +129,7 @@ impl Runtime {
             encoders: Mutex::default(),
             registered: Mutex::default(),
             crons_changed: Notify::new(),
+            letters_changed: Notify::new(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         };
@@ -158,6 +163,11 @@ impl Runtime {
 
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// How long until then, at least a moment.
+    fn until(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.now())).unwrap_or_default().max(Duration::from_millis(1))
     }
 
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
@@ -390,5 +400,6 @@ fn interrupted(at: Timestamp) -> RunEnd {
         thread_status: ThreadStatus::Idle,
         at,
         base: None,
+        values: None,
     }
 }

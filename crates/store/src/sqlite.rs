@@ -8,6 +8,7 @@ mod crons;
 mod events;
 mod items;
 mod migrations;
+mod outbox;
 mod readers;
 mod row;
 mod runs;

@@ -3,6 +3,7 @@
 mod assistants;
 mod crons;
 mod events;
+mod outbox;
 mod runs;
 mod steps;
 mod threads;

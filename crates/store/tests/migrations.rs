@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_items.sql"),
     include_str!("../migrations/0004_assistants.sql"),
     include_str!("../migrations/0005_crons.sql"),
+    include_str!("../migrations/0006_outbox.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: this crate does no IO and knows no runtime; it holds what crosses a wire, and nothing that acts.
 
+mod address;
 mod content;
 mod id;
 mod message;
@@ -10,6 +11,7 @@ mod stop_reason;
 mod tool_call;
 mod usage;
 
+pub use address::is_public_address;
 pub use content::{Block, BlockView, Content, FileSource, ImageSource};
 pub use id::{AssistantId, CheckpointId, CronId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};

@@ -27,12 +27,14 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<String>,
     /// How long runs may go on when the server is told to stop.
     pub drain: Duration,
+    /// Lets webhooks go to this machine and to private networks.
+    pub private_webhooks: bool,
 }
 
 impl ServerConfig {
     /// What the file does not say of the token, `HART_TOKEN` does.
     pub(super) fn read(tree: &Node, env: &Env, findings: &mut Findings) -> Self {
-        let Section { host, port, token, allowed_hosts, allowed_origins, drain_seconds } =
+        let Section { host, port, token, allowed_hosts, allowed_origins, drain_seconds, private_webhooks } =
             checked(tree, "server", findings, sound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
         Self {
@@ -42,6 +44,7 @@ impl ServerConfig {
             allowed_hosts,
             allowed_origins,
             drain: Duration::from_secs(drain_seconds.into()),
+            private_webhooks,
         }
     }
 }
@@ -55,6 +58,7 @@ struct Section {
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
     drain_seconds: u32,
+    private_webhooks: bool,
 }
 
 impl Default for Section {
@@ -66,6 +70,7 @@ impl Default for Section {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             drain_seconds: 10,
+            private_webhooks: false,
         }
     }
 }

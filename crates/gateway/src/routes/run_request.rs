@@ -13,6 +13,7 @@ use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::parse::{checkpoint, one_or_many};
 use crate::sse::Watch;
+use crate::webhook;
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct RunRequest {
@@ -93,10 +94,8 @@ impl RunRequest {
         idempotency_key: Option<String>,
     ) -> ApiResult<StartRun> {
         let assistant = gateway.runtime.assistant(&self.assistant_id).await?;
-        if self.webhook.is_some() {
-            return Err(ApiError::unprocessable(
-                "`webhook` is not supported yet: follow the run, or ask for it later",
-            ));
+        if let Some(url) = &self.webhook {
+            webhook::check(url, gateway.settings)?;
         }
         let options = self.options()?;
         let kwargs = self.kwargs();
@@ -160,7 +159,7 @@ impl RunRequest {
         add("context", Value::Object(self.context.clone()));
         add("stream_mode", modes.into());
         add("subgraphs", self.stream_subgraphs.into());
-        add("webhook", Value::Null);
+        add("webhook", self.webhook.clone().into());
         add("resumable", true.into());
         kwargs
     }

@@ -14,6 +14,7 @@ use crate::event::LogEvent;
 use crate::port::{RunEnd, RunQuery, StoreError};
 use crate::request::{AgentRequest, Input};
 use crate::sink::RunSink;
+use crate::values::ValuesEncoder;
 use crate::workspaces::{Workspace, WorkspaceError};
 use crate::{Failure, Run};
 
@@ -113,11 +114,12 @@ async fn execute(inner: &Arc<Inner>, run: Run) {
         settle(inner, || inner.store.undo_run(&run.id, inner.clock.now())).await;
         RunStatus::Interrupted
     } else {
-        let end = end_of(inner, &sink, outcome, &live).await;
+        let end = RunEnd { values: told_of(&run, &sink), ..end_of(inner, &sink, outcome, &live).await };
         let status = end.status;
         settle(inner, || inner.store.end_run(&run.id, end.clone())).await;
         status
     };
+    inner.letters_changed.notify_waiters();
     inner.finish(&live, status).await;
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
@@ -136,6 +138,13 @@ async fn told(sink: &RunSink, kind: &str, done: Result<(), WorkspaceError>) {
         let data = serde_json::json!({"type": kind, "message": message});
         sink.log(LogEvent::Custom { data }).await;
     }
+}
+
+/// What a run came to, if somebody is to be told of its end.
+fn told_of(run: &Run, sink: &RunSink) -> Option<bytes::Bytes> {
+    let asked = run.kwargs.get("webhook").is_some_and(|webhook| !webhook.is_null());
+    let reached = if asked { sink.reached() } else { None };
+    reached.map(|reached| ValuesEncoder::default().encode(&reached.values, None))
 }
 
 /// Why a run did not succeed.
@@ -209,6 +218,7 @@ async fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, l
         thread_status,
         at: inner.clock.now(),
         base: live.request.checkpoint.clone(),
+        values: None,
     }
 }
 

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0002_items.sql"),
     include_str!("../../migrations/0004_assistants.sql"),
     include_str!("../../migrations/0005_crons.sql"),
+    include_str!("../../migrations/0006_outbox.sql"),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

@@ -58,6 +58,7 @@ async fn only_events_of_runs_that_ended_long_ago_are_forgotten_and_their_numbers
             thread_status: ThreadStatus::Idle,
             at: at(10),
             base: None,
+            values: None,
         };
         store.end_run(&"old".into(), end).await.unwrap();
         assert_eq!(store.forget_events(at(10)).await.unwrap(), 0, "{name}");

@@ -4,7 +4,7 @@
 
 use super::{AMOUNT, Key, Kind, key};
 
-pub(super) fn keys() -> [Key; 7] {
+pub(super) fn keys() -> [Key; 8] {
     [
         key("server", Kind::Section, "{}", "Where `hart serve` listens, and who may ask it."),
         key(
@@ -28,5 +28,11 @@ pub(super) fn keys() -> [Key; 7] {
             "Origins of web pages that may call it, beside those of loopback.",
         ),
         key("server.drain_seconds", AMOUNT, "10", "How long runs may go on when the server is told to stop."),
+        key(
+            "server.private_webhooks",
+            Kind::Bool,
+            "false",
+            "Whether webhooks may go to this machine and to private networks.",
+        ),
     ]
 }
