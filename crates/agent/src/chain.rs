@@ -139,7 +139,9 @@ pub(crate) fn lead(
     // Behind the extras and innermost around the model: nobody else sees a call that is not whole.
     tail.feature(features.finish_reason, FinishReason::default);
 
-    // The first to look at an answer: a person is asked before any tool runs, about the calls as the model made them.
+    // The first to look at an answer that has entered the thread. Whatever takes calls out of one (its end, a loop's, too
+    // many of them) wraps the model call and has done so by then: a person is asked about calls that will run, before any
+    // of them does.
     tail.maybe(review);
 
     // Last: it ends the turn; nothing may follow.

@@ -10,10 +10,22 @@ use hart_types::{Body, Message};
 use serde_json::Value;
 
 const HIDDEN: &str = "hide_from_ui";
+const STANDING: &str = "standing";
 
 /// Hart's own words.
 pub(crate) fn reminder(name: &str, text: &str) -> Message {
     hidden(name, Message::system(format!("<system-reminder>\n{text}\n</system-reminder>")))
+}
+
+/// Hart's own words that stay true until the same voice says otherwise: they outlast what was said around them.
+pub(crate) fn standing(name: &str, text: &str) -> Message {
+    let mut message = reminder(name, text);
+    message.additional_kwargs.insert(STANDING.to_owned(), true.into());
+    message
+}
+
+pub(crate) fn is_standing(message: &Message) -> bool {
+    message.body == Body::System && message.additional_kwargs.get(STANDING) == Some(&Value::Bool(true))
 }
 
 /// Words about things from outside.

@@ -8,7 +8,7 @@ use hart_kernel::{
     Amount, Budget, ChatModel, ChatRequest, Exhausted, Limits, MessageList, Price, ReduceError, Reservation,
     Resource, Scope, StateKey, Used,
 };
-use hart_types::{Message, RunId};
+use hart_types::RunId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -206,19 +206,6 @@ fn out_of_time(budget: &Budget, left: &Limits, needed: Duration) -> Option<Exhau
         limit: millis(limit),
         wanted: millis(needed.as_secs_f64()),
     })
-}
-
-/// What a call really took; estimated where the provider does not count.
-pub(crate) fn actual(model: &dyn ChatModel, message: &Message, input_tokens: u64) -> Amount {
-    let (input_tokens, cached, output_tokens) = match message.as_ai().and_then(|ai| ai.usage.as_ref()) {
-        Some(usage) => {
-            let cached = usage.input_token_details.as_ref().and_then(|details| details.cache_read);
-            (usage.input_tokens, cached.unwrap_or_default(), usage.output_tokens)
-        }
-        None => (input_tokens, 0, model.count_text(&message.text())),
-    };
-    let cost = model.profile().price.map_or(0, |price| price.of(input_tokens, cached, output_tokens));
-    Amount { input_tokens, output_tokens, cost, model_calls: 1, ..Amount::default() }
 }
 
 /// The request that was counted last, so that only what is new is counted again.

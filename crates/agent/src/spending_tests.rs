@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{ChatStream, ModelError, ModelProfile, ModelSettings, async_trait};
+use hart_types::Message;
 use serde_json::json;
 
 use super::*;

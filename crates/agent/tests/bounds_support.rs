@@ -1,17 +1,17 @@
 //! An agent at the model's HTTP boundary that remembers its thread, for what goes over several runs.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hart_agent::{Features, SuperAgent, SuperAgentBuilder};
 use hart_kernel::{
-    Agent, AgentEvent, ChatModel, CheckpointError, Checkpointer, EventSink, Limits, Resume, RunContext,
-    RunReport, Step, ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
+    Agent, AgentEvent, EventSink, Limits, Resume, RunContext, RunReport, ToolContext, ToolError, ToolOutput,
+    Typed, TypedTool, Update, async_trait,
 };
-use hart_models::{ModelConfig, ModelEntry};
 use hart_testkit::{Dialect, ModelServer, Turn};
-use hart_types::{CheckpointId, Message, ThreadId};
+use hart_types::{Message, ThreadId};
 use serde_json::Value;
+
+use crate::support::{MemoryLog, model};
 
 pub(crate) struct Thread {
     pub(crate) server: ModelServer,
@@ -65,26 +65,6 @@ impl Thread {
     }
 }
 
-pub(crate) fn model(server: &ModelServer, dialect: Dialect) -> Arc<dyn ChatModel> {
-    let (provider, base_url) = match dialect {
-        Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
-        Dialect::Anthropic => ("anthropic", server.anthropic_base()),
-        Dialect::Gemini => ("gemini", server.gemini_base()),
-        Dialect::Ollama => ("ollama", server.ollama_base()),
-    };
-    let entry = ModelEntry {
-        name: "test".into(),
-        provider: provider.into(),
-        model: "m".into(),
-        base_url: Some(base_url),
-        api_key: Some("k".into()),
-        use_responses_api: Some(dialect == Dialect::Responses).filter(|yes| *yes),
-        ..ModelEntry::default()
-    };
-    let config = ModelConfig::resolve(entry, &|_| None).unwrap();
-    hart_models::build(&config, &hart_models::http::client().unwrap())
-}
-
 /// Says what it was told to: the same every time, or something else every time.
 #[derive(Default)]
 pub(crate) struct Look {
@@ -132,20 +112,5 @@ impl EventSink for Ears {
         if let AgentEvent::Custom(value) = event {
             self.0.lock().unwrap().push(value);
         }
-    }
-}
-
-#[derive(Default)]
-struct MemoryLog(Mutex<HashMap<ThreadId, Vec<Step>>>);
-
-#[async_trait]
-impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
-        Ok(())
-    }
-
-    async fn load(&self, thread: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
-        Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
     }
 }

@@ -68,6 +68,7 @@ async fn fifty_turns_go_on_and_what_was_said_early_can_be_read_back() {
         assert_pairs_are_whole(&request);
     }
     let history = world.history();
+    let compacted = world.events.of("context_compacted");
     assert_eq!(history.matches("## Compacted at").count(), compacted.len());
     assert_eq!(history.matches(FACT).count(), 2, "said once and repeated once in the answer");
     assert!(!report.values.to_json().contains_key("compaction"));
@@ -105,6 +106,21 @@ async fn it_works_in_every_dialect() {
         let last = String::from_utf8_lossy(&world.server.last_request().raw).into_owned();
         assert!(last.contains("/conversation_history/session_"), "{dialect:?}: {last}");
     }
+}
+
+#[tokio::test]
+async fn what_is_many_tokens_in_few_bytes_is_compacted_in_time() {
+    let world = LongWorld::new(Setting::default(), |request| {
+        Turn::new().text(if is_summary(request) { "## Task\nTalk." } else { "yes" })
+    })
+    .await;
+    for turn in 1..=20 {
+        world.ask(&format!("{turn} {}", "a;b;".repeat(250))).await.outcome.unwrap();
+    }
+    assert!(!world.events.of("context_compacted").is_empty());
+    // By a quarter of their bytes, all of it would have fitted.
+    let most = world.turns().iter().map(|request| request.raw.len()).max().unwrap();
+    assert!(most / 4 < 8_000, "a request of {most} bytes");
 }
 
 #[tokio::test]

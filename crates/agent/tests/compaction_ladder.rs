@@ -74,7 +74,7 @@ async fn old_tool_output_is_the_first_to_go_without_a_summary() {
             n => Turn::new().tool_call(
                 format!("c{n}"),
                 "bash",
-                json!({"command": format!("seq {n} {}", n + 600)}),
+                json!({"command": format!("seq {n} {}", n + 300)}),
             ),
         }
     })
@@ -84,12 +84,12 @@ async fn old_tool_output_is_the_first_to_go_without_a_summary() {
     assert_eq!(compacted[0]["step"], "results", "{compacted:?}");
     let elided = |request: &&Arc<RecordedRequest>| {
         let first = request.tool_result("c0").map(|result| result.content).unwrap_or_default();
-        first.starts_with("[2")
+        first.starts_with("[1")
             && first.contains("of old tool output left out; it is in /conversation_history/")
     };
     assert!(world.turns().iter().filter(elided).count() > 3);
     world.turns().iter().for_each(|request| assert_pairs_are_whole(request));
-    assert!(world.history().contains("\n600\n"));
+    assert!(world.history().contains("\n300\n"));
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use hart_kernel::{RunReport, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 use hart_testkit::{Dialect, RecordedRequest, Turn};
 use serde_json::{Map, Value, json};
 
-use crate::long_world::{LongWorld, Setting, about_length, model};
+use crate::long_world::{LongWorld, Setting, about_length};
+use crate::support::model;
 
 /// A run that prints about 700 tokens per call, and what it was sent.
 async fn run(config: Value, calls: usize) -> (LongWorld, RunReport) {
@@ -28,7 +29,7 @@ async fn run_asking(text: &str, config: Value, calls: usize) -> (LongWorld, RunR
         Turn::new().tool_call(
             format!("c{n}"),
             tool,
-            json!({"path": ".", "command": format!("seq {n} {}", n + 700)}),
+            json!({"path": ".", "command": format!("seq {n} {}", n + 350)}),
         )
     })
     .await;
@@ -145,8 +146,7 @@ async fn the_tools_that_fit_are_shown_and_stay_for_the_run() {
         ..ToolSelectionConfig::default()
     };
     let features = Features { tool_selection: ToolSelection::new(config).into(), ..about_length() };
-    let mut builder =
-        hart_agent::SuperAgent::builder(model(&server, Dialect::OpenAi, None)).features(features);
+    let mut builder = hart_agent::SuperAgent::builder(model(&server, Dialect::OpenAi)).features(features);
     builder = builder.tool(Named::tool("get_weather", "The weather forecast of a city"));
     for n in 0..20 {
         builder = builder.tool(Named::tool(&format!("other_{n}"), "Does something else entirely"));

@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hart_agent::compaction::SummarizationConfig;
-use hart_agent::middleware::{Sandbox, Summarization};
+use hart_agent::middleware::Summarization;
 use hart_agent::{Features, SuperAgent};
 use hart_kernel::{
-    Agent, AgentEvent, ChatModel, ChatRequest, ChatStream, CheckpointError, Checkpointer, EventSink,
-    ModelError, ModelProfile, RunContext, RunInput, RunReport, Step, Update, async_trait,
+    Agent, AgentEvent, ChatModel, ChatRequest, ChatStream, Checkpointer, EventSink, ModelError, ModelProfile,
+    RunContext, RunInput, RunReport, Update, async_trait,
 };
-use hart_models::{ModelConfig, ModelEntry};
-use hart_sandbox::{LocalSandboxProvider, SandboxConfig, SandboxProvider};
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
-use hart_types::{CheckpointId, Message, ThreadId};
+use hart_types::{Message, ThreadId};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+
+use crate::support::{self, MemoryLog};
 
 pub(crate) struct LongWorld {
     pub(crate) server: ModelServer,
     pub(crate) agent: Agent,
     pub(crate) events: Arc<Events>,
     pub(crate) home: Arc<TempDir>,
-    log: Arc<Log>,
+    log: Arc<MemoryLog>,
     dialect: Dialect,
 }
 
@@ -73,18 +73,17 @@ impl LongWorld {
     ) -> Self {
         let server = ModelServer::with(respond).await;
         let home = Arc::new(tempfile::tempdir().unwrap());
-        let log = Arc::new(Log::default());
+        let log = Arc::new(MemoryLog::default());
         Self::around(setting, server, home, log)
     }
 
-    fn around(setting: Setting, server: ModelServer, home: Arc<TempDir>, log: Arc<Log>) -> Self {
+    fn around(setting: Setting, server: ModelServer, home: Arc<TempDir>, log: Arc<MemoryLog>) -> Self {
         let dialect = setting.dialect;
         let mut model = model(&server, dialect, setting.window);
         if let Some(bytes) = setting.counted {
             model = Arc::new(Counting { inner: model, bytes });
         }
-        let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None).unwrap();
-        let sandbox = Sandbox::new(Arc::new(provider) as Arc<dyn SandboxProvider>, SandboxConfig::default());
+        let sandbox = support::sandbox(home.path());
         let config: SummarizationConfig = serde_json::from_value(setting.summarization).unwrap();
         let mut summarization =
             Summarization::new(config).agent_model(Arc::clone(&model)).sandboxes(Some(sandbox.provider()));
@@ -153,26 +152,12 @@ pub(crate) fn summary_of(request: &RecordedRequest) -> Option<String> {
     request.texts_of("user").into_iter().find(|text| text.contains("<summary>"))
 }
 
+/// A model with a window of that many tokens.
 pub(crate) fn model(server: &ModelServer, dialect: Dialect, window: Option<u32>) -> Arc<dyn ChatModel> {
-    let (provider, base_url) = match dialect {
-        Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
-        Dialect::Anthropic => ("anthropic", server.anthropic_base()),
-        Dialect::Gemini => ("gemini", server.gemini_base()),
-        Dialect::Ollama => ("ollama", server.ollama_base()),
-    };
-    let entry = ModelEntry {
-        name: "test".into(),
-        provider: provider.into(),
-        model: "m".into(),
-        base_url: Some(base_url),
-        api_key: Some("k".into()),
-        context_window: window,
-        max_tokens: Some(500),
-        use_responses_api: Some(dialect == Dialect::Responses).filter(|yes| *yes),
-        ..ModelEntry::default()
-    };
-    let config = ModelConfig::resolve(entry, &|_| None).unwrap();
-    hart_models::build(&config, &hart_models::http::client().unwrap())
+    support::model_with(server, dialect, |entry| {
+        entry.context_window = window;
+        entry.max_tokens = Some(500);
+    })
 }
 
 /// About 250 tokens.
@@ -234,25 +219,6 @@ impl ChatModel for Counting {
         cancel: &CancellationToken,
     ) -> Result<ChatStream, ModelError> {
         self.inner.stream(request, cancel).await
-    }
-}
-
-/// A thread's log in memory.
-#[derive(Default)]
-struct Log(Mutex<Vec<Step>>);
-
-#[async_trait]
-impl Checkpointer for Log {
-    async fn append(&self, _: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
-        // As a file would have it: what cannot be written and read again is not there.
-        let json = serde_json::to_string(&steps).unwrap();
-        let steps: Vec<Step> = serde_json::from_str(&json).unwrap();
-        self.0.lock().unwrap().extend(steps);
-        Ok(())
-    }
-
-    async fn load(&self, _: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
-        Ok(self.0.lock().unwrap().clone())
     }
 }
 

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod approval;
 mod attachments;
 mod bad_input;
 mod boundary;
@@ -17,6 +18,7 @@ mod chain;
 mod compaction;
 mod compaction_ladder;
 mod consent;
+mod consent_world;
 mod context_edits;
 mod endings;
 mod foreign;
@@ -28,6 +30,8 @@ mod loops;
 mod plan;
 mod sdk;
 mod setting;
+mod side_calls;
 mod stage;
 mod support;
 mod titles;
+mod whole_chain;

@@ -11,8 +11,8 @@ use hart_testkit::{Dialect, Turn};
 use hart_types::Message;
 use serde_json::json;
 
-use crate::stage::{Day, Stage, model};
-use crate::support::DIALECTS;
+use crate::stage::{Day, Stage};
+use crate::support::{DIALECTS, model, model_with};
 
 fn done() -> Turn {
     Turn::new().text("done")
@@ -39,7 +39,7 @@ async fn the_prompt_speaks_of_what_the_agent_has() {
 #[tokio::test]
 async fn an_agent_without_files_is_not_told_of_any() {
     let stage = Stage::new(Dialect::OpenAi, [done(), done()]).await;
-    let model = || model(&stage.server, Dialect::OpenAi, |_| {});
+    let model = || model(&stage.server, Dialect::OpenAi);
     let run = async |agent: hart_kernel::Agent| {
         let cx = RunContext::new("t2".into());
         agent.run(Update::none().messages(Message::human("hi")), &cx).await.outcome.unwrap();
@@ -133,7 +133,7 @@ async fn a_run_that_lasts_past_midnight_learns_the_new_date() {
         let stage = Stage::new(dialect, []).await;
         let turns = [Turn::new().tool_call("c1", "sleep_over", json!({})), done()];
         stage.server.push_all(turns);
-        let agent = SuperAgent::builder(model(&stage.server, dialect, |_| {}));
+        let agent = SuperAgent::builder(model(&stage.server, dialect));
         let agent = agent.tool(Typed::shared(Night(stage.clock()))).build().unwrap();
         let mut cx = RunContext::new("t2".into());
         cx.clock = stage.clock();
@@ -204,6 +204,6 @@ async fn the_prompt_is_lean() {
     stage.ask("hello").await.outcome.unwrap();
     let prompt = stage.server.last_request().texts_of("system").remove(0);
     let gpt = |entry: &mut hart_models::ModelEntry| entry.model = "gpt-4o".into();
-    let tokens = model(&stage.server, Dialect::OpenAi, gpt).count_text(&prompt);
+    let tokens = model_with(&stage.server, Dialect::OpenAi, gpt).count_text(&prompt);
     assert!(tokens < 1100, "every request pays for it: {tokens} tokens");
 }

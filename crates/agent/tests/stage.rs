@@ -1,20 +1,16 @@
 //! An agent with everything a test may want to set: the day, the model's eyes, the thread's memory.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use hart_agent::middleware::Sandbox;
 use hart_agent::{SuperAgent, SuperAgentBuilder};
-use hart_kernel::{
-    Agent, CheckpointError, Checkpointer, Clock, RunContext, RunInput, RunReport, Step, TimeZone, Timestamp,
-    Update, async_trait,
-};
-use hart_models::{ModelConfig, ModelEntry};
-use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
+use hart_kernel::{Agent, Clock, RunContext, RunInput, RunReport, TimeZone, Timestamp, Update};
+use hart_models::ModelEntry;
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
-use hart_types::{CheckpointId, Message, ThreadId};
+use hart_types::{Message, ThreadId};
 use tempfile::TempDir;
+
+use crate::support::{MemoryLog, files, model_with, sandbox};
 
 pub(crate) struct Stage {
     pub(crate) server: ModelServer,
@@ -47,14 +43,11 @@ impl Stage {
     ) -> Self {
         let server = ModelServer::start().await;
         server.push_all(turns);
-        let model = self::model(&server, dialect, model);
         let home = tempfile::tempdir().unwrap();
-        let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None).unwrap();
-        let sandbox = Sandbox::new(Arc::new(provider), SandboxConfig::default());
         let log = Arc::new(MemoryLog::default());
-        let builder = SuperAgent::builder(model).checkpointer(log.clone());
-        let agent = agent(builder).sandbox(sandbox).build().unwrap();
-        let files = home.path().join("users/default/threads/t1/user-data");
+        let builder = SuperAgent::builder(model_with(&server, dialect, model)).checkpointer(log.clone());
+        let agent = agent(builder).sandbox(sandbox(home.path())).build().unwrap();
+        let files = files(home.path());
         let clock = Arc::new(Day(Mutex::new(SUNDAY.parse().unwrap())));
         Self { server, agent, log, files, clock, _home: home }
     }
@@ -93,31 +86,6 @@ pub(crate) fn sees(entry: &mut ModelEntry) {
     entry.supports_vision = Some(true);
 }
 
-pub(crate) fn model(
-    server: &ModelServer,
-    dialect: Dialect,
-    change: impl FnOnce(&mut ModelEntry),
-) -> Arc<dyn hart_kernel::ChatModel> {
-    let (provider, base_url) = match dialect {
-        Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
-        Dialect::Anthropic => ("anthropic", server.anthropic_base()),
-        Dialect::Gemini => ("gemini", server.gemini_base()),
-        Dialect::Ollama => ("ollama", server.ollama_base()),
-    };
-    let mut entry = ModelEntry {
-        name: "test".into(),
-        provider: provider.into(),
-        model: "m".into(),
-        base_url: Some(base_url),
-        api_key: Some("k".into()),
-        use_responses_api: Some(dialect == Dialect::Responses).filter(|yes| *yes),
-        ..ModelEntry::default()
-    };
-    change(&mut entry);
-    let config = ModelConfig::resolve(entry, &|_| None).unwrap();
-    hart_models::build(&config, &hart_models::http::client().unwrap())
-}
-
 pub(crate) struct Day(pub(crate) Mutex<Timestamp>);
 
 impl Clock for Day {
@@ -127,29 +95,5 @@ impl Clock for Day {
 
     fn time_zone(&self) -> TimeZone {
         TimeZone::get("Europe/Berlin").unwrap()
-    }
-}
-
-#[derive(Default)]
-pub(crate) struct MemoryLog(pub(crate) Mutex<HashMap<ThreadId, Vec<Step>>>);
-
-#[async_trait]
-impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
-        Ok(())
-    }
-
-    async fn load(&self, thread: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
-        Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
-    }
-}
-
-impl MemoryLog {
-    /// All that is written down, as one text.
-    pub(crate) fn text(&self) -> String {
-        let steps = self.0.lock().unwrap();
-        let writes = steps.values().flatten().flat_map(|step| &step.writes);
-        writes.map(|write| serde_json::to_string(write).unwrap()).collect()
     }
 }

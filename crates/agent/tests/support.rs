@@ -1,16 +1,63 @@
-//! An agent with a scripted model over HTTP and a sandbox in a temporary folder.
+//! What all of these tests are made of: a model of any dialect, a sandbox, a log, and an agent with the first two.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use hart_agent::middleware::Sandbox;
 use hart_agent::{Features, SuperAgent};
-use hart_kernel::{Agent, RunContext, RunReport, Update};
+use hart_kernel::{
+    Agent, ChatModel, CheckpointError, Checkpointer, RunContext, RunReport, Step, Update, async_trait,
+};
 use hart_models::{ModelConfig, ModelEntry};
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
 use hart_testkit::{Dialect, ModelServer, Turn};
-use hart_types::{Message, ThreadId};
+use hart_types::{CheckpointId, Message, ThreadId};
 use tempfile::TempDir;
+
+pub(crate) const DIALECTS: [Dialect; 5] =
+    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
+
+/// A model that is `server`, spoken to in `dialect`.
+pub(crate) fn model(server: &ModelServer, dialect: Dialect) -> Arc<dyn ChatModel> {
+    model_with(server, dialect, |_| {})
+}
+
+pub(crate) fn model_with(
+    server: &ModelServer,
+    dialect: Dialect,
+    change: impl FnOnce(&mut ModelEntry),
+) -> Arc<dyn ChatModel> {
+    let (provider, base_url) = match dialect {
+        Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
+        Dialect::Anthropic => ("anthropic", server.anthropic_base()),
+        Dialect::Gemini => ("gemini", server.gemini_base()),
+        Dialect::Ollama => ("ollama", server.ollama_base()),
+    };
+    let mut entry = ModelEntry {
+        name: "test".into(),
+        provider: provider.into(),
+        model: "m".into(),
+        base_url: Some(base_url),
+        api_key: Some("k".into()),
+        use_responses_api: Some(dialect == Dialect::Responses).filter(|yes| *yes),
+        ..ModelEntry::default()
+    };
+    change(&mut entry);
+    let config = ModelConfig::resolve(entry, &|_| None).unwrap();
+    hart_models::build(&config, &hart_models::http::client().unwrap())
+}
+
+/// Files and commands below `home`.
+pub(crate) fn sandbox(home: &Path) -> Sandbox {
+    let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.into(), None).unwrap();
+    Sandbox::new(Arc::new(provider), SandboxConfig::default())
+}
+
+/// Where the files of the thread `t1` are, which all of these tests talk in.
+pub(crate) fn files(home: &Path) -> PathBuf {
+    home.join("users/default/threads/t1/user-data")
+}
 
 pub(crate) struct World {
     pub(crate) server: ModelServer,
@@ -19,9 +66,6 @@ pub(crate) struct World {
     pub(crate) files: PathBuf,
     _home: TempDir,
 }
-
-pub(crate) const DIALECTS: [Dialect; 5] =
-    [Dialect::OpenAi, Dialect::Anthropic, Dialect::Responses, Dialect::Gemini, Dialect::Ollama];
 
 impl World {
     pub(crate) async fn new(dialect: Dialect, turns: impl IntoIterator<Item = Turn>) -> Self {
@@ -35,33 +79,41 @@ impl World {
     ) -> Self {
         let server = ModelServer::start().await;
         server.push_all(turns);
-        let (provider, base_url) = match dialect {
-            Dialect::OpenAi | Dialect::Responses => ("openai-compatible", server.openai_base()),
-            Dialect::Anthropic => ("anthropic", server.anthropic_base()),
-            Dialect::Gemini => ("gemini", server.gemini_base()),
-            Dialect::Ollama => ("ollama", server.ollama_base()),
-        };
-        let entry = ModelEntry {
-            name: "test".into(),
-            provider: provider.into(),
-            model: "m".into(),
-            base_url: Some(base_url),
-            api_key: Some("k".into()),
-            use_responses_api: Some(dialect == Dialect::Responses).filter(|yes| *yes),
-            ..ModelEntry::default()
-        };
-        let config = ModelConfig::resolve(entry, &|_| None).unwrap();
-        let model = hart_models::build(&config, &hart_models::http::client().unwrap());
         let home = tempfile::tempdir().unwrap();
-        let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.path().into(), None).unwrap();
-        let sandbox = Sandbox::new(Arc::new(provider), SandboxConfig::default());
-        let agent = SuperAgent::builder(model).features(features).sandbox(sandbox).build().unwrap();
-        let files = home.path().join("users/default/threads/t1/user-data");
-        Self { server, agent, files, _home: home }
+        let builder = SuperAgent::builder(model(&server, dialect)).features(features);
+        let agent = builder.sandbox(sandbox(home.path())).build().unwrap();
+        Self { server, agent, files: files(home.path()), _home: home }
     }
 
     pub(crate) async fn ask(&self, text: &str) -> RunReport {
         let cx = RunContext::new(ThreadId::from("t1"));
         self.agent.run(Update::none().messages(Message::human(text)), &cx).await
+    }
+}
+
+/// Threads' logs as files would keep them: what cannot be written and read again is not there.
+#[derive(Default)]
+pub(crate) struct MemoryLog(Mutex<HashMap<ThreadId, Vec<Step>>>);
+
+impl MemoryLog {
+    /// All that is written down, as one text.
+    pub(crate) fn text(&self) -> String {
+        let steps = self.0.lock().unwrap();
+        let writes = steps.values().flatten().flat_map(|step| &step.writes);
+        writes.map(|write| serde_json::to_string(write).unwrap()).collect()
+    }
+}
+
+#[async_trait]
+impl Checkpointer for MemoryLog {
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        let json = serde_json::to_string(&steps).unwrap();
+        let steps: Vec<Step> = serde_json::from_str(&json).unwrap();
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
+        Ok(())
+    }
+
+    async fn load(&self, thread: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
+        Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
     }
 }

@@ -6,10 +6,11 @@ use hart_kernel::RunReport;
 use hart_testkit::{Dialect, ModelServer, Turn};
 use serde_json::json;
 
-use crate::stage::{Stage, model};
+use crate::stage::Stage;
+use crate::support::model;
 
 async fn titled(config: TitleConfig, titles: &ModelServer, turns: impl IntoIterator<Item = Turn>) -> Stage {
-    let title = Title::new(config).with_model(model(titles, Dialect::OpenAi, |_| {}));
+    let title = Title::new(config).with_model(model(titles, Dialect::OpenAi));
     let features = Features { title: title.into(), ..Features::default() };
     Stage::with(Dialect::OpenAi, turns, |_| {}, |builder| builder.features(features)).await
 }

@@ -57,6 +57,10 @@ impl Frame {
                 Self { event: "tool_progress", data: json!({"tool_call_id": call_id, "text": text}) }
             }
             AgentEvent::ToolFinished(message) => Self { event: "tool_finished", data: json!(message) },
+            AgentEvent::SideCall(call) => {
+                let data = json!({"caller": call.caller, "model": call.model, "usage": call.usage});
+                Self { event: "side_call", data }
+            }
             AgentEvent::Custom(data) => Self { event: "custom", data: data.clone() },
         }
     }

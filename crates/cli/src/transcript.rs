@@ -132,6 +132,7 @@ impl Story {
             AgentEvent::ToolStarted(call) => self.started(terminal, call)?,
             AgentEvent::ToolProgress { call_id, text } => self.progress(terminal, call_id, text),
             AgentEvent::ToolFinished(result) => self.finished(terminal, result)?,
+            AgentEvent::SideCall(call) => self.told.usage.add(&call.usage),
             AgentEvent::Custom(event) => self.custom(terminal, event)?,
             AgentEvent::Message(_)
             | AgentEvent::Values(_)

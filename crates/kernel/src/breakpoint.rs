@@ -2,16 +2,19 @@
 //!
 //! Invariant: a run stops at a breakpoint with nothing asked, and goes on from there when it is continued.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Node;
 
 /// Nodes at which to pause.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breakpoints {
     pub before: Nodes,
     pub after: Nodes,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Nodes {
     All,
     /// `model`, `tools`; other names stop nothing.

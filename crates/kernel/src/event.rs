@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use hart_types::{CheckpointId, Message, ToolCall, ToolCallId};
 use serde_json::{Map, Value};
 
-use crate::{Interrupt, LoggedWrite, MessageList, Schema, State, StepSource};
+use crate::{Interrupt, LoggedWrite, MessageList, Schema, SideCall, State, StepSource};
 
 /// Receives events in order. Slow sinks slow the run: buffer.
 #[async_trait]
@@ -40,6 +40,8 @@ pub enum AgentEvent {
     ToolFinished(Arc<Message>),
     /// The run waits for a person to answer these.
     Paused(Arc<[Interrupt]>),
+    /// A middleware has asked a model on its own; what it took counts as the run's.
+    SideCall(Arc<SideCall>),
     /// Anything a middleware or tool wants a client to see.
     Custom(Value),
     /// What an agent says that works inside a tool call of this one.

@@ -21,6 +21,7 @@ mod placement;
 mod report;
 mod route;
 mod run;
+mod side_call;
 mod state;
 mod toggle;
 mod tool;
@@ -50,7 +51,7 @@ pub use model_error::{ModelError, ModelErrorKind, ModelFailure, TimeoutPhase};
 pub use placement::{Anchor, Chain, ChainError, PlaceExt, Placed, Placement, Slot};
 pub use report::{Ended, RunInput, RunReport};
 pub use route::{Goto, Node, route};
-
+pub use side_call::{SideCall, SideCallError, side_call};
 pub use state::{
     LoggedWrite, MessageList, MessageWrites, Messages, ReduceError, Schema, Scope, State, StateError,
     StateKey, Update,

@@ -3,10 +3,11 @@
 //! Invariant: what a dialect does in its own way stands in its [`Protocol`]; everything else is the same for all.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use hart_kernel::{ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile, OutputFormat};
+use futures_util::StreamExt as _;
+use hart_kernel::{ChatChunk, ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile, OutputFormat};
 use tokio_util::sync::CancellationToken;
 
 use crate::body::Encoder;
@@ -14,6 +15,7 @@ use crate::config::ModelConfig;
 use crate::encoded::Size;
 use crate::http::{Decoder, Endpoint};
 use crate::structured::{self, StructuredOutput};
+use crate::tokens::TokenCounter;
 
 /// What one dialect does in its own way.
 pub(crate) trait Protocol: for<'a> From<&'a ModelConfig> + fmt::Debug + Send + Sync + 'static {
@@ -40,16 +42,18 @@ pub(crate) struct Client<P: Protocol> {
     http: reqwest::Client,
     protocol: P,
     encoder: Mutex<Encoder<P::Encoded>>,
+    counter: Arc<TokenCounter>,
 }
 
 impl<P: Protocol> Client<P> {
-    pub(crate) fn new(config: &ModelConfig, http: &reqwest::Client) -> Self {
+    pub(crate) fn new(config: &ModelConfig, http: &reqwest::Client, counter: Arc<TokenCounter>) -> Self {
         Self {
             profile: config.profile(),
             endpoint: P::endpoint(config),
             http: http.clone(),
             protocol: P::from(config),
             encoder: Mutex::default(),
+            counter,
         }
     }
 }
@@ -74,6 +78,14 @@ impl<P: Protocol> ChatModel for Client<P> {
         &self.profile
     }
 
+    fn count_text(&self, text: &str) -> u64 {
+        self.counter.count_text(text)
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.counter.count_request(request)
+    }
+
     async fn stream(
         &self,
         mut request: ChatRequest,
@@ -81,11 +93,20 @@ impl<P: Protocol> ChatModel for Client<P> {
     ) -> Result<ChatStream, ModelError> {
         let format = request.settings.output.clone();
         let after = structured::prepare(self.protocol.structured(&format), &mut request);
+        let counted = self.counter.count_request(&request);
         let body = self.body(&request);
         // The answer may take minutes; the conversation need not be held for it.
         drop(request);
         let decoder = P::Decoder::new(self.endpoint.provider);
         let answer = self.endpoint.post(&self.http, body, cancel, decoder).await?;
-        Ok(structured::finish(answer, after, &format))
+        let counter = Arc::clone(&self.counter);
+        let answer = answer.inspect(move |item| {
+            if let Ok(ChatChunk::Done(message)) = item
+                && let Some(usage) = message.as_ai().and_then(|ai| ai.usage.as_ref())
+            {
+                counter.observe(counted, usage.input_tokens);
+            }
+        });
+        Ok(structured::finish(Box::pin(answer), after, &format))
     }
 }

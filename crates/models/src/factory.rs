@@ -18,25 +18,40 @@ use crate::openai::OpenAi;
 use crate::resilient::{Limits, Resilient, Route};
 use crate::responses::Responses;
 use crate::text_calls::{CallsInText, TextCalls, TextOptions};
+use crate::tokens::TokenCounter;
 
 /// The model of `config`, talking over `http`. It is never asked for what it is known not to take, and it asks once:
 /// see [`Context::model`] for one that does not give up.
 pub fn build(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn ChatModel> {
+    counting(config, http, counter(config))
+}
+
+/// One that starts from what is known of the model's family. Every answer corrects it, so the vocabulary, which takes
+/// time and memory to load, is not worth it.
+pub(crate) fn counter(config: &ModelConfig) -> Arc<TokenCounter> {
+    Arc::new(TokenCounter::of(config).estimating())
+}
+
+fn counting(config: &ModelConfig, http: &reqwest::Client, counter: Arc<TokenCounter>) -> Arc<dyn ChatModel> {
     let (taken, left_out) = fitted::without_refused(config);
-    let model: Arc<dyn ChatModel> = dialect(&taken, http);
+    let model: Arc<dyn ChatModel> = dialect(&taken, http, counter);
     let off = TextOptions { calls: CallsInText::Off, think: false, opened: false };
     let model = if config.text == off { model } else { Arc::new(TextCalls::new(model, config.text)) };
     Arc::new(Fitted::new(model, config, left_out))
 }
 
 /// The same model as it is, asked for whatever it is asked for: how a probe finds out what it takes.
-pub(crate) fn dialect(config: &ModelConfig, http: &reqwest::Client) -> Arc<dyn Asking> {
+pub(crate) fn dialect(
+    config: &ModelConfig,
+    http: &reqwest::Client,
+    counter: Arc<TokenCounter>,
+) -> Arc<dyn Asking> {
     match config.dialect {
-        Dialect::OpenAi => Arc::new(OpenAi::new(config, http)),
-        Dialect::Anthropic => Arc::new(Anthropic::new(config, http)),
-        Dialect::Responses => Arc::new(Responses::new(config, http)),
-        Dialect::Gemini => Arc::new(Gemini::new(config, http)),
-        Dialect::Ollama => Arc::new(Ollama::new(config, http)),
+        Dialect::OpenAi => Arc::new(OpenAi::new(config, http, counter)),
+        Dialect::Anthropic => Arc::new(Anthropic::new(config, http, counter)),
+        Dialect::Responses => Arc::new(Responses::new(config, http, counter)),
+        Dialect::Gemini => Arc::new(Gemini::new(config, http, counter)),
+        Dialect::Ollama => Arc::new(Ollama::new(config, http, counter)),
     }
 }
 
@@ -46,7 +61,7 @@ pub fn request_writer(
     config: &ModelConfig,
     http: &reqwest::Client,
 ) -> impl Fn(&ChatRequest) -> Vec<u8> + use<> {
-    let client = dialect(config, http);
+    let client = dialect(config, http, counter(config));
     move |request| client.body(request)
 }
 
@@ -98,7 +113,7 @@ impl Context {
         fallbacks: impl IntoIterator<Item = &'a ModelConfig>,
     ) -> Result<Arc<dyn ChatModel>, HttpError> {
         let route = |config: &ModelConfig| {
-            let model = build(config, &self.client(config)?);
+            let model = counting(config, &self.client(config)?, self.limits.counter(config));
             Ok::<_, HttpError>(Route::new(model, config, &self.limits))
         };
         let fallbacks = fallbacks.into_iter().map(route).collect::<Result<Vec<_>, _>>()?;

@@ -278,6 +278,14 @@ impl ChatModel for Fitted {
         self.model.profile()
     }
 
+    fn count_text(&self, text: &str) -> u64 {
+        self.model.count_text(text)
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.model.count_request(request)
+    }
+
     async fn stream(
         &self,
         request: ChatRequest,

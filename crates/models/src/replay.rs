@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::playback;
+use crate::tokens::{Family, TokenCounter};
 pub use normal::{Said, SaidCall, normalise};
 pub use recorder::Recorder;
 
@@ -138,6 +139,7 @@ pub struct Replay {
     /// How often each conversation was asked for.
     asked: Mutex<HashMap<(String, String), usize>>,
     pace: Option<Duration>,
+    counter: TokenCounter,
 }
 
 impl Replay {
@@ -153,7 +155,8 @@ impl Replay {
             thinking: true,
             ..ModelProfile::default()
         };
-        Self { profile, cassette, conversations, index, asked: Mutex::default(), pace: None }
+        let counter = TokenCounter::new(Family::Other).estimating();
+        Self { profile, cassette, conversations, index, asked: Mutex::default(), pace: None, counter }
     }
 
     #[must_use]
@@ -217,6 +220,14 @@ impl Replay {
 impl ChatModel for Replay {
     fn profile(&self) -> &ModelProfile {
         &self.profile
+    }
+
+    fn count_text(&self, text: &str) -> u64 {
+        self.counter.count_text(text)
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.counter.count_request(request)
     }
 
     async fn stream(

@@ -75,13 +75,26 @@ impl Resilient {
         let routes = std::iter::once(primary).chain(fallbacks).collect();
         Self { routes, limits: Arc::clone(limits) }
     }
+
+    #[expect(clippy::indexing_slicing, reason = "the constructor puts the primary there")]
+    fn primary(&self) -> &dyn ChatModel {
+        self.routes[0].model.as_ref()
+    }
 }
 
 #[async_trait]
 impl ChatModel for Resilient {
-    #[expect(clippy::indexing_slicing, reason = "the constructor puts the primary there")]
     fn profile(&self) -> &ModelProfile {
-        self.routes[0].model.profile()
+        self.primary().profile()
+    }
+
+    /// As the primary counts: where another answers instead, it is the primary's window that is planned for.
+    fn count_text(&self, text: &str) -> u64 {
+        self.primary().count_text(text)
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.primary().count_request(request)
     }
 
     /// Returns at once: waiting, asking and asking again are part of the stream, so that they can be told.

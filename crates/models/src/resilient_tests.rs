@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 use super::call::Item;
 use super::*;
 use crate::config::ModelEntry;
+use crate::tokens::{Family, TokenCounter};
 
 /// A model in memory: each call takes one script, which is what its stream yields.
 struct Fake {
     profile: ModelProfile,
     scripts: Mutex<VecDeque<Vec<Item>>>,
     asked: Mutex<Vec<Instant>>,
+    counter: TokenCounter,
 }
 
 impl Fake {
@@ -25,7 +27,8 @@ impl Fake {
         let profile =
             ModelProfile { name: name.to_owned(), context_window: Some(1000), ..ModelProfile::default() };
         let scripts = Mutex::new(scripts.into_iter().collect());
-        Arc::new(Self { profile, scripts, asked: Mutex::default() })
+        let counter = TokenCounter::new(Family::Other).estimating();
+        Arc::new(Self { profile, scripts, asked: Mutex::default(), counter })
     }
 
     fn asked(&self) -> usize {
@@ -37,6 +40,10 @@ impl Fake {
 impl ChatModel for Fake {
     fn profile(&self) -> &ModelProfile {
         &self.profile
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.counter.count_request(request)
     }
 
     async fn stream(&self, _: ChatRequest, cancel: &CancellationToken) -> Result<ChatStream, ModelError> {

@@ -94,6 +94,14 @@ impl ChatModel for TextCalls {
         self.inner.profile()
     }
 
+    fn count_text(&self, text: &str) -> u64 {
+        self.inner.count_text(text)
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.inner.count_request(request)
+    }
+
     async fn stream(
         &self,
         request: ChatRequest,

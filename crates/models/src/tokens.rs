@@ -157,7 +157,13 @@ impl TokenCounter {
         }
         let mut state = self.lock();
         let (low, high) = BOUNDS;
-        let seen = (state.ratio * actual as f64 / estimated as f64).clamp(low, high);
+        let seen = state.ratio * actual as f64 / estimated as f64;
+        // A server that counts so little leaves out what it had cached, or makes its numbers up. To believe it would
+        // let a conversation grow beyond its window; a count that is too high only compacts it early.
+        if seen < low {
+            return;
+        }
+        let seen = seen.min(high);
         let weight = (1.0 / f64::from(state.observed + 1)).max(NEWEST);
         state.ratio = (state.ratio + weight * (seen - state.ratio)).clamp(low, high);
         state.observed = state.observed.saturating_add(1);

@@ -219,11 +219,9 @@ fn it_learns_from_the_provider_within_bounds() {
         counter.observe(1000, u64::MAX);
     }
     assert!((counter.ratio() - BOUNDS.1).abs() < 1e-3);
-    for _ in 0..100 {
-        counter.observe(1000, 1);
-    }
-    assert!(counter.ratio() >= BOUNDS.0 && counter.ratio() < 0.41);
     let before = counter.ratio();
+    counter.observe(1000, 1);
+    assert_eq!(counter.ratio(), before, "nobody counts that little");
     counter.observe(3, 500);
     counter.observe(1000, 0);
     assert_eq!(counter.ratio(), before, "nothing is learnt from a tiny request or from no count");

@@ -15,6 +15,7 @@ mod anthropic;
 mod both;
 mod caching;
 mod capabilities;
+mod counting;
 mod fault_table;
 mod faults;
 mod files;

@@ -8,12 +8,13 @@ use std::time::Duration;
 use hart_kernel::{CheckpointError, Checkpointer, Step, async_trait};
 use hart_types::{CheckpointId, Durability, ThreadId};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::port::{Store, StoreError};
+use crate::port::{Lease, Store, StoreError};
 
 pub(crate) struct StepLog {
-    store: Arc<dyn Store>,
+    to: Arc<Destination>,
     durability: Durability,
     /// What waits for the run's end.
     held: Mutex<Vec<Step>>,
@@ -22,11 +23,35 @@ pub(crate) struct StepLog {
     tasks: TaskTracker,
 }
 
+/// Where steps go, and by what right.
+struct Destination {
+    store: Arc<dyn Store>,
+    /// None for what is written by hand, with no run.
+    lease: Option<Lease>,
+    /// Told when the right is lost.
+    lost: CancellationToken,
+}
+
 type Written = Result<(), CheckpointError>;
 
 impl StepLog {
-    pub(crate) fn new(store: Arc<dyn Store>, durability: Durability, tasks: TaskTracker) -> Self {
-        Self { store, durability, held: Mutex::default(), under_way: Mutex::default(), tasks }
+    /// Of a run, which is told by `lost` when it is no longer ours.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        lease: Lease,
+        lost: CancellationToken,
+        durability: Durability,
+        tasks: TaskTracker,
+    ) -> Self {
+        let to = Arc::new(Destination { store, lease: Some(lease), lost });
+        Self { to, durability, held: Mutex::default(), under_way: Mutex::default(), tasks }
+    }
+
+    /// For reading, and for writing by hand.
+    pub(crate) fn by_hand(store: Arc<dyn Store>, tasks: TaskTracker) -> Self {
+        let to = Arc::new(Destination { store, lease: None, lost: CancellationToken::new() });
+        let durability = Durability::Sync;
+        Self { to, durability, held: Mutex::default(), under_way: Mutex::default(), tasks }
     }
 
     /// Writes what was held back, and waits for what is under way.
@@ -36,17 +61,17 @@ impl StepLog {
             finished(earlier).await?;
         }
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
-        if held.is_empty() { Ok(()) } else { write(&*self.store, thread, held).await }
+        if held.is_empty() { Ok(()) } else { self.to.write(thread, held).await }
     }
 
     fn write_behind(&self, thread: &ThreadId, steps: Vec<Step>) {
         let earlier = self.take_under_way();
-        let (store, thread) = (Arc::clone(&self.store), thread.clone());
+        let (to, thread) = (Arc::clone(&self.to), thread.clone());
         let writing = self.tasks.spawn(async move {
             if let Some(earlier) = earlier {
                 finished(earlier).await?;
             }
-            write(&*store, &thread, steps).await
+            to.write(&thread, steps).await
         });
         *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = Some(writing);
     }
@@ -62,15 +87,21 @@ async fn finished(writing: JoinHandle<Written>) -> Written {
     })
 }
 
-/// A full disk is waited for: the run stands still and goes on by itself.
-async fn write(store: &dyn Store, thread: &ThreadId, steps: Vec<Step>) -> Written {
-    loop {
-        match store.append_steps(thread, steps.clone()).await {
-            Err(StoreError::Full) => {
-                tracing::error!(%thread, "storage_full: the disk is full; the run waits");
-                tokio::time::sleep(Duration::from_secs(1)).await;
+impl Destination {
+    /// A full disk is waited for: the run stands still and goes on by itself.
+    async fn write(&self, thread: &ThreadId, steps: Vec<Step>) -> Written {
+        loop {
+            match self.store.append_steps(thread, steps.clone(), self.lease.as_ref()).await {
+                Err(StoreError::Full) => {
+                    tracing::error!(%thread, "storage_full: the disk is full; the run waits");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Err(error @ StoreError::Lost(_)) => {
+                    self.lost.cancel();
+                    return Err(failed(error));
+                }
+                written => return written.map_err(failed),
             }
-            written => return written.map_err(failed),
         }
     }
 }
@@ -79,7 +110,7 @@ async fn write(store: &dyn Store, thread: &ThreadId, steps: Vec<Step>) -> Writte
 impl Checkpointer for StepLog {
     async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
         match self.durability {
-            Durability::Sync => write(&*self.store, thread, steps).await,
+            Durability::Sync => self.to.write(thread, steps).await,
             Durability::Async => {
                 self.write_behind(thread, steps);
                 Ok(())
@@ -92,7 +123,7 @@ impl Checkpointer for StepLog {
     }
 
     async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
-        self.store.steps(thread, at).await.map_err(failed)
+        self.to.store.steps(thread, at).await.map_err(failed)
     }
 }
 

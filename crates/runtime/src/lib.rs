@@ -22,8 +22,8 @@ pub use frame::{Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    ATTEMPT, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Postman, Runtime,
-    StartError, StateError, ThreadState, Undelivered, assistant_id,
+    ATTEMPT, Adopt, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Postman,
+    Runtime, Settings, StartError, StateError, ThreadState, Undelivered, assistant_id,
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;

@@ -7,6 +7,7 @@ mod assistants;
 mod crons;
 mod events;
 mod items;
+mod leases;
 mod outbox;
 mod runs;
 mod steps;
@@ -20,6 +21,7 @@ pub use assistants::{
 pub use crons::{Cron, CronQuery, CronSort, Crons};
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
+pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
 pub use outbox::{Letter, Outbox};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
 pub use steps::{HistoryQuery, StepInfo, Steps};
@@ -27,13 +29,26 @@ pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads}
 
 /// All of them, over one place.
 pub trait Store:
-    Threads + Runs + Steps + Events + Items + Assistants + Crons + Outbox + fmt::Debug + Send + Sync + 'static
+    Threads
+    + Runs
+    + Leases
+    + Steps
+    + Events
+    + Items
+    + Assistants
+    + Crons
+    + Outbox
+    + fmt::Debug
+    + Send
+    + Sync
+    + 'static
 {
 }
 
 impl<S> Store for S where
     S: Threads
         + Runs
+        + Leases
         + Steps
         + Events
         + Items
@@ -55,6 +70,11 @@ pub enum StoreError {
     Full,
     #[error("there is no thread `{0}`")]
     NoThread(hart_types::ThreadId),
+    /// Whoever hears this stops: what it does is no longer wanted.
+    #[error(
+        "run `{0}` is no longer this process's to execute; another one has taken it over, or it has ended"
+    )]
+    Lost(hart_types::RunId),
     #[error("{message}")]
     Failed {
         message: String,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hart_kernel::{Agent, Breakpoints, Checkpointer, async_trait};
 use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, ThreadId, UserId};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::port::Assistant;
@@ -59,8 +60,9 @@ pub struct FactoryError {
     pub message: String,
 }
 
-/// A run to start.
-#[derive(Clone, Debug)]
+/// A run to start. It is kept as JSON until the run has ended, so that any process can execute it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StartRun {
     /// `None` runs on a thread of its own that goes with it.
     pub thread: Option<ThreadId>,
@@ -69,6 +71,8 @@ pub struct StartRun {
     pub agent: String,
     pub user: UserId,
     pub input: Input,
+    /// The run's record has it.
+    #[serde(skip)]
     pub metadata: Map<String, Value>,
     /// Laid under the thread's metadata, which is laid under the run's own.
     pub assistant_metadata: Map<String, Value>,
@@ -84,7 +88,8 @@ pub struct StartRun {
     /// Keeps the thread of its own.
     pub keep_thread: bool,
     pub idempotency_key: Option<String>,
-    /// The request's body, for clients that ask what a run was started with.
+    /// The request's body, for clients that ask what a run was started with. The run's record has it.
+    #[serde(skip)]
     pub kwargs: Map<String, Value>,
 }
 
@@ -132,8 +137,15 @@ fn owned((key, value): (&String, &Value)) -> (String, Value) {
     (key.clone(), value.clone())
 }
 
+impl Default for StartRun {
+    fn default() -> Self {
+        Self::new("", "".into(), Input::Continue)
+    }
+}
+
 /// What a run begins with, still as JSON: only the agent knows what its state takes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Input {
     /// Nothing: goes on where the thread stands.
     Continue,

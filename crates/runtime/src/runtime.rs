@@ -4,6 +4,7 @@
 
 mod assistants;
 mod crons;
+mod nodes;
 mod outbox;
 mod threads;
 mod worker;
@@ -14,19 +15,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Clock, Timestamp};
-use hart_types::{CancelAction, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CancelAction, MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::nodes::Signs;
 use crate::follow::{After, Follower};
-use crate::port::{Admission, Created, RunEnd, RunQuery, Store, StoreError};
+use crate::port::{Admission, Created, Lease, RunEnd, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
-use crate::tape::{Sequence, Tape};
+use crate::tape::Tape;
 use crate::values::ValuesEncoder;
 use crate::workspaces::Workspaces;
-use crate::{Failure, Run, Thread, Totals};
+use crate::{Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
 pub use crons::{CronError, CronRequestError, CronRequests};
@@ -44,7 +47,11 @@ struct Inner {
     agents: Arc<dyn AgentFactory>,
     workspaces: Arc<dyn Workspaces>,
     clock: Arc<dyn Clock>,
-    sequence: Arc<Sequence>,
+    settings: Settings,
+    /// This process, as others know it.
+    node: NodeId,
+    /// What was last seen of the others.
+    signs: Mutex<Signs>,
     /// Runs that were admitted here and whose log is still at hand.
     live: Mutex<HashMap<RunId, Arc<Live>>>,
     /// What states look like, by thread: messages are encoded once.
@@ -56,6 +63,8 @@ struct Inner {
     /// Wakes whoever delivers.
     letters_changed: Notify,
     tasks: TaskTracker,
+    /// Shows that this process lives, as long as the runtime does.
+    keeper: Mutex<JoinSet<()>>,
     closing: CancellationToken,
 }
 
@@ -63,12 +72,26 @@ struct Inner {
 struct Live {
     tape: Arc<Tape>,
     request: StartRun,
+    start_at: Timestamp,
     cancel: CancellationToken,
     /// What a cancellation makes of what was done.
     action: Mutex<CancelAction>,
-    /// True once the run has ended, in its record too.
-    ended: watch::Sender<bool>,
+    /// By what right this process writes for it, once it executes it.
+    lease: OnceLock<Lease>,
+    /// Another process has it now.
+    lost: CancellationToken,
+    stage: watch::Sender<Stage>,
     ended_at: OnceLock<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It waits or is executed in this process.
+    Here,
+    /// It is another process's.
+    Elsewhere,
+    /// Also in its record.
+    Ended,
 }
 
 /// What a runtime is made of.
@@ -84,6 +107,27 @@ impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts").field("store", &self.store).finish_non_exhaustive()
     }
+}
+
+/// How a runtime deals with what others left behind.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub adopt: Adopt,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { adopt: Adopt::Everything }
+    }
+}
+
+/// Which runs of processes that are no more are taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adopt {
+    /// All of them: for servers.
+    Everything,
+    /// Those that runs of this process would have to wait for: for a process that is here for one run.
+    InTheWay,
 }
 
 /// Why a run did not start.
@@ -112,45 +156,52 @@ pub enum CancelError {
     Store(#[from] StoreError),
 }
 
+/// How often a run of another process is looked at by whoever waits for its end.
+const GLANCE: Duration = Duration::from_millis(100);
+
 /// How long the log of a run that ended stays at hand, at least until another one ends.
 const LINGER: Duration = Duration::from_secs(60);
 
 impl Runtime {
     pub async fn open(parts: Parts) -> Result<Self, StoreError> {
-        let last = parts.store.last_event().await?;
+        Self::open_with(parts, Settings::default()).await
+    }
+
+    /// Several processes may have the same store open.
+    pub async fn open_with(parts: Parts, settings: Settings) -> Result<Self, StoreError> {
         let Parts { store, agents, workspaces, clock } = parts;
-        let inner = Inner {
+        let node = NodeId::generate();
+        store.join(&node).await?;
+        let inner = Arc::new(Inner {
             store,
             agents,
             workspaces,
             clock,
-            sequence: Arc::new(Sequence::after(last)),
+            settings,
+            node,
+            signs: Mutex::default(),
             live: Mutex::default(),
             encoders: Mutex::default(),
             registered: Mutex::default(),
             crons_changed: Notify::new(),
             letters_changed: Notify::new(),
             tasks: TaskTracker::new(),
+            keeper: Mutex::default(),
             closing: CancellationToken::new(),
-        };
-        let runtime = Self { inner: Arc::new(inner) };
-        runtime.end_orphans().await?;
+        });
+        let runtime = Self { inner };
+        if settings.adopt == Adopt::Everything {
+            runtime.inner.adopt_all().await?;
+        }
         runtime.register_agents().await?;
+        let keeper = nodes::keep_alive(Arc::downgrade(&runtime.inner));
+        runtime.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).spawn(keeper);
         Ok(runtime)
     }
 
-    /// Ends the runs that an earlier process left behind, so that their threads can be used.
-    async fn end_orphans(&self) -> Result<(), StoreError> {
-        let left = RunQuery {
-            status: vec![RunStatus::Pending, RunStatus::Running],
-            limit: u64::MAX,
-            ..RunQuery::default()
-        };
-        for run in self.inner.store.runs(&left).await? {
-            tracing::warn!(run = %run.id, thread = %run.thread, "ended: its server stopped before it did");
-            self.inner.store.end_run(&run.id, orphaned(self.now())).await?;
-        }
-        Ok(())
+    /// This process, as others know it.
+    pub fn node(&self) -> &NodeId {
+        &self.inner.node
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -173,7 +224,7 @@ impl Runtime {
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
     pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
         let run = self.admit(request).await?;
-        self.spawn_lane(run.thread.clone());
+        self.inner.spawn_lane(run.thread.clone());
         Ok(run)
     }
 
@@ -185,10 +236,10 @@ impl Runtime {
         let now = self.now();
         let thread = self.thread_for(&mut request, now).await?;
         let run = new_run(&request, &thread, now);
-        let live = Arc::new(self.inner.live(&run, request));
+        let live = Arc::new(self.inner.live(&run, request.clone()));
         // Before it is admitted: whoever sees the run can follow it.
         self.inner.lock_live().insert(run.id.clone(), Arc::clone(&live));
-        match self.inner.store.admit(run.clone()).await {
+        match self.inner.store.admit(run.clone(), request, &self.inner.node).await {
             Ok(Admission::Admitted { run, others }) => {
                 self.make_room(&run, others).await?;
                 Ok(run)
@@ -209,21 +260,18 @@ impl Runtime {
         if !run.status.is_active() {
             return Err(CancelError::Ended { run: id.clone(), status: run.status });
         }
-        let live = self.inner.lock_live().get(id).cloned();
-        match live {
+        match self.inner.here(id) {
             Some(live) => {
                 *live.action.lock().unwrap_or_else(PoisonError::into_inner) = action;
                 live.cancel.cancel();
                 // One that nobody executes yet ends here; the lane finds it gone.
                 if run.status == RunStatus::Pending {
-                    self.end_pending(&run, &live, action).await?;
+                    self.inner.end_waiting(&run, &live, action).await?;
                 }
+                Ok(())
             }
-            None => {
-                self.inner.store.end_run(id, interrupted(self.now())).await?;
-            }
+            None => Ok(self.inner.stop_elsewhere(&run, action).await?),
         }
-        Ok(())
     }
 
     /// As [`Runtime::cancel`], for whoever cannot wait.
@@ -239,20 +287,35 @@ impl Runtime {
         });
     }
 
-    /// Returns when the run has ended, here or before.
+    /// Returns when the run has ended, here, before or in another process.
     pub async fn wait(&self, id: &RunId) {
         let live = self.inner.lock_live().get(id).cloned();
         if let Some(live) = live {
-            let mut ended = live.ended.subscribe();
+            let mut stage = live.stage.subscribe();
             // An error means that the sender is gone, and the run with it.
-            let _ = ended.wait_for(|ended| *ended).await;
+            if let Ok(stage) = stage.wait_for(|stage| *stage != Stage::Here).await
+                && *stage == Stage::Ended
+            {
+                return;
+            }
+        }
+        // A store that cannot be asked now may know it in a moment.
+        while !matches!(self.inner.store.run(id).await, Ok(run) if run.as_ref().is_none_or(|run| !run.status.is_active()))
+        {
+            tokio::time::sleep(GLANCE).await;
         }
     }
 
     /// Reads a run's log.
     pub fn follow(&self, id: &RunId, after: After) -> Follower {
-        let tape = self.inner.lock_live().get(id).map(|live| Arc::clone(&live.tape));
-        Follower::new(id.clone(), Arc::clone(&self.inner.store), tape, after)
+        Follower::new(id.clone(), self.clone(), after)
+    }
+
+    /// The log of a run that waits, is executed or just ended in this process.
+    pub(crate) fn tape(&self, id: &RunId) -> Option<Arc<Tape>> {
+        let live = self.inner.lock_live().get(id).cloned()?;
+        let elsewhere = *live.stage.borrow() == Stage::Elsewhere;
+        (!elsewhere).then(|| Arc::clone(&live.tape))
     }
 
     /// Admits nothing more, gives runs until `grace` to end, then stops them.
@@ -326,20 +389,26 @@ impl Inner {
     }
 
     fn live(&self, run: &Run, request: StartRun) -> Live {
-        let tape = Tape::new(
-            run.id.clone(),
-            run.thread.clone(),
-            Arc::clone(&self.sequence),
-            Arc::clone(&self.clock),
-        );
+        let tape =
+            Tape::new(run.id.clone(), run.thread.clone(), Arc::clone(&self.store), Arc::clone(&self.clock));
         Live {
             tape: Arc::new(tape),
             request,
+            start_at: run.start_at,
             cancel: CancellationToken::new(),
             action: Mutex::new(CancelAction::Interrupt),
-            ended: watch::Sender::new(false),
+            lease: OnceLock::new(),
+            lost: CancellationToken::new(),
+            stage: watch::Sender::new(Stage::Here),
             ended_at: OnceLock::new(),
         }
+    }
+
+    /// A run that waits or is executed in this process.
+    fn here(&self, id: &RunId) -> Option<Arc<Live>> {
+        let live = self.lock_live().get(id).cloned()?;
+        let here = *live.stage.borrow() == Stage::Here;
+        here.then_some(live)
     }
 }
 
@@ -379,18 +448,6 @@ fn new_run(request: &StartRun, thread: &ThreadId, now: Timestamp) -> Run {
     }
 }
 
-/// The end of a run whose process is gone. What it had done is kept; what it was doing is not known.
-fn orphaned(at: Timestamp) -> RunEnd {
-    let message =
-        "the server stopped before the run did; what was done until then is kept, send a message to go on";
-    RunEnd {
-        status: RunStatus::Error,
-        error: Some(Failure { error: "Orphaned".to_owned(), message: message.to_owned() }),
-        thread_status: ThreadStatus::Error,
-        ..interrupted(at)
-    }
-}
-
 /// The end of a run that was stopped before it did anything.
 fn interrupted(at: Timestamp) -> RunEnd {
     RunEnd {
@@ -401,5 +458,6 @@ fn interrupted(at: Timestamp) -> RunEnd {
         at,
         base: None,
         values: None,
+        events: Vec::new(),
     }
 }

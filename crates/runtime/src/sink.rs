@@ -91,6 +91,10 @@ impl RunSink {
         match event {
             AgentEvent::ModelStarted => totals.model_calls += 1,
             AgentEvent::ToolStarted(_) => totals.tool_calls += 1,
+            AgentEvent::SideCall(call) => {
+                totals.model_calls += 1;
+                totals.usage.add(&call.usage);
+            }
             AgentEvent::MessageChunk(chunk) => {
                 if let Some(usage) = usage(chunk) {
                     totals.usage.add(usage);
@@ -141,8 +145,8 @@ impl Voice {
                 vec![LogEvent::Paused { interrupts: interrupts.to_vec() }]
             }
             AgentEvent::Custom(data) => vec![LogEvent::Custom { data }],
-            // Told in its own namespace.
-            AgentEvent::Child { .. } => Vec::new(),
+            // Told in its own namespace, and in the run's totals.
+            AgentEvent::Child { .. } | AgentEvent::SideCall(_) => Vec::new(),
         }
     }
 

@@ -4,7 +4,6 @@
 //! run, a slow reader slows nobody.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use hart_types::{EventId, RunId, ThreadId};
 use tokio::sync::watch;
 
 use crate::event::Logged;
-use crate::port::{Store, StoreError, StoredEvent};
+use crate::port::{Lease, NUMBERS, Store, StoreError, StoredEvent};
 
 /// How many events stay at hand for readers that are a little behind; others read from the store.
 const KEPT: usize = 1024;
@@ -22,24 +21,6 @@ const KEPT: usize = 1024;
 const WAITING: usize = 8192;
 /// How many go into one write.
 const BATCH: usize = 1024;
-
-/// Numbers for all events of a store.
-#[derive(Debug)]
-pub(crate) struct Sequence(AtomicU64);
-
-impl Sequence {
-    /// Numbers that a crash kept off the disk may have been seen: none of them is given again.
-    const MARGIN: u64 = 1 << 20;
-
-    pub(crate) fn after(last: u64) -> Self {
-        let margin = if last == 0 { 0 } else { Self::MARGIN };
-        Self(AtomicU64::new((last + margin).next_multiple_of(FRAMES)))
-    }
-
-    fn next(&self) -> u64 {
-        self.0.fetch_add(FRAMES, Ordering::Relaxed) + FRAMES
-    }
-}
 
 /// An event becomes at most this many frames of one reader, each with a number of its own.
 pub(crate) const FRAMES: u64 = 4;
@@ -65,7 +46,7 @@ impl Entry {
 pub(crate) struct Tape {
     run: RunId,
     thread: ThreadId,
-    sequence: Arc<Sequence>,
+    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     /// Held for a push or a look, never across an await.
     reel: Mutex<Reel>,
@@ -82,6 +63,11 @@ struct Reel {
     /// All up to this number are on the disk alone.
     dropped: u64,
     closed: bool,
+    /// Whoever writes on does it in another process.
+    left: bool,
+    /// The next number, and the first that is not ours.
+    next: u64,
+    end: u64,
 }
 
 /// What a reader finds behind its cursor.
@@ -91,38 +77,114 @@ pub(crate) enum Look {
     Behind,
     Wait,
     End,
+    /// The store has the rest, as another process writes it.
+    Elsewhere,
 }
 
 impl Tape {
-    pub(crate) fn new(run: RunId, thread: ThreadId, sequence: Arc<Sequence>, clock: Arc<dyn Clock>) -> Self {
-        Self { run, thread, sequence, clock, reel: Mutex::default(), changed: watch::Sender::new(0) }
+    pub(crate) fn new(run: RunId, thread: ThreadId, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { run, thread, store, clock, reel: Mutex::default(), changed: watch::Sender::new(0) }
+    }
+
+    /// The run is executed from now on, with numbers of its own. Of a later attempt, what came before is in the store.
+    pub(crate) fn begin(&self, lease: &Lease, attempt: u32) {
+        let mut reel = self.reel();
+        (reel.next, reel.end) = (lease.token, lease.token + NUMBERS);
+        if attempt > 1 {
+            reel.dropped = lease.token - 1;
+            reel.durable = reel.dropped;
+        }
+        drop(reel);
+        self.bump();
     }
 
     /// Adds an event. Waits only when the disk is far behind.
     pub(crate) async fn push(&self, logged: Logged, reached: Option<Reached>) {
         let mut changes = self.changed.subscribe();
-        while self.undurable() >= WAITING {
+        while self.undurable() >= WAITING && !self.reel().left {
             // The recorder lives as long as the tape is open.
             let _ = changes.changed().await;
         }
         let payload = serde_json::to_vec(&logged).unwrap_or_default().into();
-        let mut reel = self.reel();
-        let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or(0);
-        reel.last_ms = reel.last_ms.max(now);
-        let id = EventId { ms: reel.last_ms, seq: self.sequence.next() };
-        reel.entries.push_back(Arc::new(Entry { id, logged, reached, payload }));
-        drop(reel);
-        self.bump();
+        let put = |reel: &mut Reel, id| {
+            reel.entries.push_back(Arc::new(Entry { id, logged, reached, payload }));
+        };
+        if self.numbered(put).await.is_some() {
+            self.bump();
+        }
+    }
+
+    /// An event in its place that nobody sees yet; see [`Tape::close`]. None when the run is not ours any more.
+    pub(crate) async fn last(&self, logged: Logged) -> Option<Arc<Entry>> {
+        let payload = serde_json::to_vec(&logged).unwrap_or_default().into();
+        self.numbered(|_, id| Arc::new(Entry { id, logged, reached: None, payload })).await
+    }
+
+    /// Gives the next number, under the lock under which `put` uses it.
+    async fn numbered<T>(&self, put: impl FnOnce(&mut Reel, EventId) -> T) -> Option<T> {
+        loop {
+            {
+                let mut reel = self.reel();
+                if reel.left {
+                    return None;
+                }
+                if reel.next < reel.end {
+                    let now = u64::try_from(self.clock.now().as_millisecond()).unwrap_or(0);
+                    reel.last_ms = reel.last_ms.max(now);
+                    let id = EventId { ms: reel.last_ms, seq: reel.next };
+                    reel.next += FRAMES;
+                    return Some(put(&mut reel, id));
+                }
+            }
+            match self.store.numbers().await {
+                Ok(first) => {
+                    let mut reel = self.reel();
+                    (reel.next, reel.end) = (first, first + NUMBERS);
+                }
+                Err(error) => {
+                    tracing::error!(run = %self.run, %error, "events cannot be numbered; trying again");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
     }
 
     pub(crate) fn is_of(&self, thread: &ThreadId) -> bool {
         self.thread == *thread
     }
 
-    /// Nothing follows.
-    pub(crate) fn close(&self) {
-        self.reel().closed = true;
+    /// Nothing follows but this, which is on the disk already.
+    pub(crate) fn close(&self, last: Arc<Entry>) {
+        let mut reel = self.reel();
+        reel.durable = last.id.seq;
+        reel.entries.push_back(last);
+        reel.closed = true;
+        drop(reel);
         self.bump();
+    }
+
+    /// Nothing follows here.
+    pub(crate) fn leave(&self) {
+        self.reel().left = true;
+        self.bump();
+    }
+
+    /// Returns when all that was said is on the disk, or will never be.
+    pub(crate) async fn flushed(&self) {
+        let mut changes = self.changed.subscribe();
+        while self.undurable() > 0 && !self.reel().left {
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// As it is kept.
+    pub(crate) fn stored(&self, entry: &Entry) -> StoredEvent {
+        StoredEvent {
+            id: entry.id,
+            run: self.run.clone(),
+            thread: self.thread.clone(),
+            payload: entry.payload.clone(),
+        }
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -131,7 +193,13 @@ impl Tape {
 
     /// The number of the newest event.
     pub(crate) fn newest(&self) -> u64 {
-        self.reel().entries.back().map_or(0, |entry| entry.id.seq)
+        let reel = self.reel();
+        reel.entries.back().map_or(reel.dropped, |entry| entry.id.seq)
+    }
+
+    /// The number up to which the store alone has what there is.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.reel().dropped
     }
 
     pub(crate) fn look(&self, cursor: u64) -> Look {
@@ -144,25 +212,28 @@ impl Tape {
         match found.is_empty() {
             false => Look::Entries(found),
             true if reel.closed => Look::End,
+            true if reel.left => Look::Elsewhere,
             true => Look::Wait,
         }
     }
 
-    /// Puts everything into the store until the tape is closed and all of it is there.
-    pub(crate) async fn record(&self, store: &dyn Store) {
+    /// Puts everything into the store until the tape is closed and all of it is there. An error is the end of it: what
+    /// was said by whoever no longer has the run is said by somebody else.
+    pub(crate) async fn record(&self, lease: &Lease) -> Result<(), StoreError> {
         let mut changes = self.changed.subscribe();
         loop {
-            let (batch, closed) = self.to_record();
+            let (batch, done) = self.to_record();
             if batch.is_empty() {
-                if closed {
-                    return;
+                if done {
+                    return Ok(());
                 }
                 let _ = changes.changed().await;
                 continue;
             }
             let last = batch.last().map_or(0, |event| event.id.seq);
-            match store.append_events(batch).await {
+            match self.store.append_events(batch, lease).await {
                 Ok(()) => self.recorded(last),
+                Err(error @ StoreError::Lost(_)) => return Err(error),
                 Err(error) => {
                     tracing::error!(run = %self.run, %error, "events cannot be stored; trying again");
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -174,13 +245,8 @@ impl Tape {
     fn to_record(&self) -> (Vec<StoredEvent>, bool) {
         let reel = self.reel();
         let start = reel.entries.partition_point(|entry| entry.id.seq <= reel.durable);
-        let stored = |entry: &Arc<Entry>| StoredEvent {
-            id: entry.id,
-            run: self.run.clone(),
-            thread: self.thread.clone(),
-            payload: entry.payload.clone(),
-        };
-        (reel.entries.iter().skip(start).take(BATCH).map(stored).collect(), reel.closed)
+        let stored = |entry: &Arc<Entry>| self.stored(entry);
+        (reel.entries.iter().skip(start).take(BATCH).map(stored).collect(), reel.closed || reel.left)
     }
 
     fn recorded(&self, last: u64) {

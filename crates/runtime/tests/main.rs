@@ -8,6 +8,7 @@
 )]
 
 mod crons;
+mod processes;
 mod runs;
 mod stream;
 mod support;

@@ -131,14 +131,14 @@ async fn a_delayed_run_waits_and_others_go_first() {
     assert_eq!(world.texts("t").await, ["SAY early", "early", "SAY late", "late"]);
 }
 
-/// What a crash leaves: one run that was running and one that waited, and nobody who knows of them.
+/// What a crash leaves: one run that was running, and one that waited and is still wanted.
 #[test]
-fn runs_that_a_crash_left_behind_are_ended_and_their_thread_is_usable() {
+fn runs_that_a_crash_left_behind_are_taken_up_by_the_next_process() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hart.db");
     let process = || tokio::runtime::Runtime::new().unwrap();
     let before = process();
-    let left = before.block_on(async {
+    let [running, waiting] = before.block_on(async {
         let world = World::over(&path).await;
         let running = world.start("t", "SLOW 1000 50").await;
         let waiting = world.start("t", "SAY later").await;
@@ -148,11 +148,8 @@ fn runs_that_a_crash_left_behind_are_ended_and_their_thread_is_usable() {
     before.shutdown_background();
     process().block_on(async {
         let world = World::over(&path).await;
-        for id in left {
-            let run = world.runtime.store().run(&id).await.unwrap().unwrap();
-            assert_eq!(run.status, RunStatus::Error);
-            assert_eq!(run.error.unwrap().error, "Orphaned");
-        }
-        assert_eq!(world.run(says("t", "SAY fine")).await.status, RunStatus::Success);
+        assert_eq!(world.ended(&running).await.error.unwrap().error, "Orphaned");
+        assert_eq!(world.ended(&waiting).await.status, RunStatus::Success);
+        assert_eq!(world.texts("t").await.last().unwrap(), "later");
     });
 }

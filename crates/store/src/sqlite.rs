@@ -7,8 +7,10 @@ mod connection;
 mod crons;
 mod events;
 mod items;
+mod leases;
 mod migrations;
 mod outbox;
+mod presence;
 mod readers;
 mod row;
 mod runs;
@@ -22,6 +24,7 @@ use std::sync::Arc;
 use hart_runtime::port::StoreError;
 use rusqlite::Connection;
 
+use self::presence::Presence;
 use self::readers::Readers;
 use self::writer::Writer;
 
@@ -31,6 +34,7 @@ pub struct SqliteStore {
     writer: Writer,
     /// None for a store in memory, which has the writer's connection alone.
     readers: Option<Readers>,
+    presence: Arc<Presence>,
 }
 
 /// Why the file cannot be used.
@@ -56,12 +60,14 @@ impl SqliteStore {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let connection = connection::writer(path)?;
         let readers = Readers::new(path.to_owned());
-        Ok(Self { writer: Writer::start(connection), readers: Some(readers) })
+        let presence = Arc::new(Presence::beside(path));
+        Ok(Self { writer: Writer::start(connection), readers: Some(readers), presence })
     }
 
     /// Forgets everything when the last copy goes.
     pub fn in_memory() -> Result<Self, OpenError> {
-        Ok(Self { writer: Writer::start(connection::memory()?), readers: None })
+        let presence = Arc::new(Presence::none());
+        Ok(Self { writer: Writer::start(connection::memory()?), readers: None, presence })
     }
 
     /// Copies the file as it is now, while everything goes on.

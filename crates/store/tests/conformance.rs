@@ -3,6 +3,7 @@
 mod assistants;
 mod crons;
 mod events;
+mod leases;
 mod outbox;
 mod runs;
 mod steps;
@@ -11,8 +12,8 @@ mod threads;
 use std::sync::Arc;
 
 use hart_kernel::{LoggedWrite, Step, StepSource, Timestamp};
-use hart_runtime::port::{Created, Store};
-use hart_runtime::{Run, Thread};
+use hart_runtime::port::{Admission, Claimed, Created, Store, StoreError};
+use hart_runtime::{Run, StartRun, Thread};
 use hart_store::SqliteStore;
 use hart_types::{CheckpointId, MultitaskStrategy, RunId, RunStatus, ThreadId};
 use serde_json::{Map, Value, json};
@@ -61,6 +62,16 @@ fn run(id: &str, thread: &ThreadId, multitask: MultitaskStrategy) -> Run {
         base: None,
         idempotency_key: None,
     }
+}
+
+/// Takes a run in for the node `n`.
+async fn admit(store: &dyn Store, run: Run) -> Result<Admission, StoreError> {
+    store.admit(run, StartRun::default(), &"n".into()).await
+}
+
+/// Starts the next run of a thread on the node `n`.
+async fn claim(store: &dyn Store, thread: &ThreadId, seconds: i64) -> Option<Claimed> {
+    store.claim(thread, &"n".into(), at(seconds)).await.unwrap()
 }
 
 fn step(id: &str, parent: Option<&str>, run: &str, writes: &[(&str, Value)]) -> Step {

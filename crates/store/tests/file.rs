@@ -1,7 +1,7 @@
 //! The file itself: kept across restarts, refused when damaged or too new, copied while in use.
 
 use hart_runtime::Thread;
-use hart_runtime::port::{ThreadQuery, Threads};
+use hart_runtime::port::{Events, Leases, Runs, Sign, Steps, ThreadQuery, Threads};
 use hart_store::{OpenError, SqliteStore};
 
 fn thread(id: &str) -> Thread {
@@ -29,6 +29,28 @@ async fn a_file_of_a_newer_hart_is_left_alone() {
     drop(db);
     let error = SqliteStore::open(&path).unwrap_err();
     assert!(matches!(error, OpenError::Newer { found: 999, .. }), "{error}");
+}
+
+/// Runs of before there were leases have no holder and no request; whoever opens the file may have them.
+#[tokio::test]
+async fn a_file_of_an_older_hart_is_brought_up_to_date() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(include_str!("fixtures/version2.sql")).unwrap();
+    drop(db);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.steps(&"t".into(), None).await.unwrap().len(), 1);
+    let holdings = store.holdings(None).await.unwrap();
+    assert_eq!(holdings.len(), 2);
+    assert!(holdings.iter().all(|holding| holding.sign == Sign::Gone));
+    let now = hart_kernel::Timestamp::UNIX_EPOCH;
+    let taken = store.take_over(&holdings[0].lease, &"n".into(), now).await.unwrap().unwrap();
+    assert_eq!((taken.run.id.as_str(), taken.request), ("running", None));
+    // A number that was given before is not given again.
+    let (_, last) = store.event_bounds(&"ended".into()).await.unwrap().unwrap();
+    assert!(taken.lease.token > last.seq);
+    assert!(store.run(&"ended".into()).await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -9,7 +9,8 @@ use hart_store::SqliteStore;
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_threads_and_runs.sql"),
     include_str!("../migrations/0002_items.sql"),
-    include_str!("../migrations/0004_assistants.sql"),
+    include_str!("../migrations/0003_assistants.sql"),
+    include_str!("../migrations/0004_leases.sql"),
     include_str!("../migrations/0005_crons.sql"),
     include_str!("../migrations/0006_outbox.sql"),
 ];

@@ -71,4 +71,6 @@ id! {
     AssistantId,
     /// A schedule that starts runs.
     CronId,
+    /// One process that executes runs, from its start to its end.
+    NodeId,
 }

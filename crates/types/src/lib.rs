@@ -13,7 +13,9 @@ mod usage;
 
 pub use address::is_public_address;
 pub use content::{Block, BlockView, Content, FileSource, ImageSource};
-pub use id::{AssistantId, CheckpointId, CronId, MessageId, RunId, SandboxId, ThreadId, ToolCallId, UserId};
+pub use id::{
+    AssistantId, CheckpointId, CronId, MessageId, NodeId, RunId, SandboxId, ThreadId, ToolCallId, UserId,
+};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
 pub use run::{
     CancelAction, Durability, EventId, MultitaskStrategy, OnDisconnect, RunStatus, StreamMode, ThreadStatus,

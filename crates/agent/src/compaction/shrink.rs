@@ -250,8 +250,7 @@ impl Job<'_> {
     async fn summary(&self, record: &mut Compaction, start: usize, from: usize) -> Option<Compaction> {
         let earlier = record.cut.as_ref().map(|cut| summary::text_of(&cut.summary));
         let old = self.old(record, start, from);
-        let cancel = &self.cx.cancel;
-        let asked = summarize(self.summariser, self.config, earlier.as_deref(), &old, cancel);
+        let asked = summarize(self.cx, self.summariser, self.config, earlier.as_deref(), &old);
         let (summary, ()) = tokio::join!(asked, self.write(record, from));
         match summary {
             Ok(summary) => self.cut(record, from, &summary),

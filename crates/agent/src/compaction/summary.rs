@@ -5,10 +5,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use hart_kernel::{ChatModel, ChatRequest, MessageList, ModelError, ModelSettings, complete};
+use hart_kernel::{ChatModel, ChatRequest, MessageList, ModelSettings, RunContext, SideCallError, side_call};
 use hart_types::{Body, Message, StopReason};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::config::SummarizationConfig;
 use super::view::ends;
@@ -26,20 +25,20 @@ const LONGEST: usize = 24_000;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSummary {
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Asked(#[from] SideCallError),
     #[error("the model answered with nothing")]
     Empty,
     #[error("the model refused: {0}")]
     Refused(String),
 }
 
-/// Has `model` summarise the old part of a conversation.
+/// Has `model` summarise the old part of a conversation, on the run's account.
 pub(super) async fn summarize(
+    cx: &RunContext,
     model: &dyn ChatModel,
     config: &SummarizationConfig,
     earlier: Option<&str>,
     old: &[Arc<Message>],
-    cancel: &CancellationToken,
 ) -> Result<String, NoSummary> {
     let room = config.trim_tokens_to_summarize.unwrap_or_else(|| {
         let profile = model.profile();
@@ -64,7 +63,7 @@ pub(super) async fn summarize(
         tools: Arc::new([]),
         settings: ModelSettings::default(),
     };
-    let answer = complete(model, request, cancel).await?;
+    let answer = side_call(cx, model, request).await?;
     accepted(&answer)
 }
 

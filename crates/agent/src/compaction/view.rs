@@ -2,6 +2,7 @@
 //!
 //! Invariant: the same record over a conversation that only grew gives a view that only grew.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hart_kernel::MessageList;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use super::record::{Compaction, Trimming};
 use crate::projection::Projection;
+use crate::reminder::is_standing;
 
 /// What stays of an argument that is cut short: enough to recognise it.
 const ARG_SHOWN: usize = 20;
@@ -77,14 +79,28 @@ pub(super) fn view(record: &Compaction, messages: &MessageList, args_over: usize
     };
     let mut view = MessageList::default();
     if let Some(cut) = &record.cut {
-        // What the conversation was opened with is no part of what was said.
-        view.extend(messages.iter().take(start).take_while(|m| m.body == Body::System).cloned());
+        // What the conversation was opened with, and what is still true, is no part of what was said.
+        let opening = messages.iter().take(start).take_while(|message| message.body == Body::System).count();
+        view.extend(messages.iter().take(opening).cloned());
+        let newest = record.newest.as_ref().and_then(|newest| newest.find(messages));
+        view.extend(standing(messages, opening..start, newest.map_or(start, |newest| newest + 1)));
         view.push(Arc::clone(&cut.summary));
         let pinned = cut.pinned.as_ref().and_then(|pinned| pinned.find(messages)).filter(|at| *at < start);
         view.extend(pinned.and_then(|at| shown(at, messages.get(at)?)));
     }
     view.extend(messages.iter_from(start).enumerate().filter_map(|(at, message)| shown(start + at, message)));
     view
+}
+
+/// The newest standing messages of the old part, one for each who wrote any, unless a newer one came before `end`.
+fn standing(messages: &MessageList, old: Range<usize>, end: usize) -> Vec<Arc<Message>> {
+    let mut found: Vec<(usize, Arc<Message>)> = Vec::new();
+    let behind = messages.iter().enumerate().take(end).skip(old.start);
+    for (at, message) in behind.filter(|(_, message)| is_standing(message)) {
+        found.retain(|(_, older)| older.name != message.name);
+        found.push((at, Arc::clone(message)));
+    }
+    found.into_iter().filter(|(at, _)| *at < old.end).map(|(_, message)| message).collect()
 }
 
 fn trimmed(

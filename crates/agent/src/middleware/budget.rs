@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::answer::{hidden, last_word, set_stop_reason};
 use crate::spending::{
-    Answered, BudgetConfig, Counted, Ledger, OnLimit, Plan, Spending, actual, plan, question, warning,
+    Answered, BudgetConfig, Counted, Ledger, OnLimit, Plan, Spending, plan, question, warning,
 };
 
 /// Holds a run at its limits: tokens, money, model calls, tool calls, time.
@@ -109,7 +109,7 @@ impl Middleware for Budget {
         if cx.budget.is_unlimited() {
             let model = request.model.clone();
             let response = next.run(request).await?;
-            cx.budget.charge(actual(model.as_ref(), &response.message, 0));
+            cx.budget.charge(Amount::of_answer(model.as_ref(), &response.message, 0));
             return Ok(response);
         }
         // Of what was used, not of what is about to be set aside.
@@ -135,7 +135,7 @@ impl Middleware for Budget {
         };
         match answered {
             Ok(mut response) => {
-                let took = actual(model.as_ref(), &response.message, plan.input_tokens);
+                let took = Amount::of_answer(model.as_ref(), &response.message, plan.input_tokens);
                 plan.reserved.settle(took);
                 account.learn(took, began.elapsed());
                 response.update.extend(Update::none().set::<Spending>(account.ledger(cx)));
@@ -147,7 +147,8 @@ impl Middleware for Budget {
                     HookError::Model(error) => error.partial.as_deref(),
                     _ => None,
                 };
-                let took = partial.map(|partial| actual(model.as_ref(), partial, plan.input_tokens));
+                let took =
+                    partial.map(|partial| Amount::of_answer(model.as_ref(), partial, plan.input_tokens));
                 plan.reserved.settle(took.unwrap_or(Amount { model_calls: 1, ..Amount::default() }));
                 Err(error)
             }

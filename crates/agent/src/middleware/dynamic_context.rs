@@ -15,7 +15,7 @@ use hart_types::{Body, MessageId};
 use serde::{Deserialize, Serialize};
 
 use crate::escape;
-use crate::reminder::reminder;
+use crate::reminder::standing;
 
 /// Adds a hidden reminder with the date, the weekday and the time zone behind the first question of a thread, and a new
 /// one when the day has changed: at midnight in the middle of a run, or when the thread is continued another day.
@@ -23,6 +23,8 @@ use crate::reminder::reminder;
 /// DeerFlow puts its reminder before the question and gives the question another id for that. Here ids stay what they
 /// are, since clients know messages by them; and the check is made before every model call instead of once a run,
 /// because a run may last past midnight.
+///
+/// When the conversation around it is compacted, the newest reminder stays in view.
 ///
 /// Lines of the operator's own ([`DynamicContextConfig::lines`]) stand in the same reminder, and so does what a
 /// [`MemorySource`] has to say, escaped and marked as notes. A memory that takes longer than five seconds or fails is
@@ -129,7 +131,7 @@ impl Middleware for DynamicContext {
         }
         let message = MessageId::generate();
         let told = Told { text: now, message: message.clone() };
-        let reminder = reminder(NAME, text.trim()).with_id(message);
+        let reminder = standing(NAME, text.trim()).with_id(message);
         let writes = MessageWrites::append([reminder]);
         Ok(Update::none().messages(writes).set::<LastTold>(told).into())
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::approval::{
     ActionRequest, Decision, EditedAction, InterruptOn, ToolReview, batched, decide, positional, single,
 };
+use crate::call_limits::dropped_behind;
 
 /// Pauses the run when the model calls a tool that a person wants to decide about.
 ///
@@ -30,8 +31,10 @@ use crate::approval::{
 /// - `reject`: the model reads an error with the reason, and goes on.
 /// - `respond`: the tool does not run; the person's message is its result.
 ///
-/// An answer that does not fit fails the run with a message that says why, and the question stays open. Calls whose
-/// arguments could not be read never run and are not asked about; calls that share an id are given ids of their own.
+/// An answer that does not fit fails the run with a message that says why, and the question stays open. Nobody is asked
+/// about calls that will not run: those whose arguments could not be read, or that were cut off or refused in the
+/// middle, those of a loop that was stopped, those beyond what an answer may have. Calls that share an id are given ids
+/// of their own.
 ///
 /// Rules about paths with the mode `interrupt` ask in the same way; see [`HumanInTheLoop::with_permissions`].
 ///
@@ -141,7 +144,8 @@ impl Middleware for HumanInTheLoop {
     async fn after_model(&self, cx: &RunContext, state: &State) -> HookResult {
         let Some(turn) = Turn::open(state.messages()) else { return Ok(Command::none()) };
         let mut requests = Vec::new();
-        for call in &turn.calls {
+        // What stands for calls that are too many does not run either.
+        for call in turn.calls.iter().filter(|call| dropped_behind(call).is_none()) {
             requests.extend(self.request(cx, call).await?);
         }
         if requests.is_empty() {

@@ -31,8 +31,8 @@ const ATTEMPTS: usize = 5;
 ///
 /// 1. long arguments of old tool calls are cut to their first 20 characters;
 /// 2. the older messages are appended to `/conversation_history/session_….md`, which the agent can read and search, and
-///    replaced by a summary that names that file. A call and its results stay together, and the newest user message
-///    stays whole.
+///    replaced by a summary that names that file. A call and its results stay together, the newest user message stays
+///    whole, and what the model is told by [`DynamicContext`](super::DynamicContext) stays in view.
 ///
 /// If the summariser fails, refuses or says nothing, or the provider says that the conversation is too long, the steps
 /// that need no model follow: old tool output is left out, then old calls, then an extract stands for the old part, then

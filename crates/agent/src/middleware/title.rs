@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hart_kernel::{
     ChatModel, ChatRequest, Command, HookResult, MessageList, Middleware, ModelSettings, Reasoning,
-    ReduceError, RunContext, Schema, Scope, State, StateError, StateKey, Update, async_trait, complete,
+    ReduceError, RunContext, Schema, Scope, State, StateError, StateKey, Update, async_trait, side_call,
 };
 use hart_types::Message;
 use serde::Deserialize;
@@ -78,7 +78,7 @@ impl Title {
     /// What a model calls it.
     async fn ask(&self, cx: &RunContext, model: &dyn ChatModel, messages: &MessageList) -> Option<String> {
         let request = self.request(messages)?;
-        let answer = match tokio::time::timeout(PATIENCE, complete(model, request, &cx.cancel)).await {
+        let answer = match tokio::time::timeout(PATIENCE, side_call(cx, model, request)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "no title from the model; the local one stays");

@@ -72,7 +72,7 @@ impl Middleware for ToolError {
 /// What is no failure of the tool.
 fn passes(error: &HookError) -> bool {
     match error {
-        HookError::Interrupt(_) => true,
+        HookError::Interrupt(_) | HookError::Interrupts(_) => true,
         HookError::Model(error) => error.kind == ModelErrorKind::Cancelled,
         _ => false,
     }

@@ -158,6 +158,10 @@ impl Teller {
             AgentEvent::Paused(interrupts) => vec![Event::Paused(interrupts)],
             AgentEvent::Custom(data) => vec![Event::Custom(data)],
             AgentEvent::ToolProgress { call_id, text } => vec![Event::ToolProgress { call: call_id, text }],
+            AgentEvent::SideCall(call) => {
+                told.usage.add(&call.usage);
+                Vec::new()
+            }
             // What they say is in the messages.
             AgentEvent::Updates { .. }
             | AgentEvent::ModelStarted

@@ -96,7 +96,7 @@ pub(crate) async fn delete(
         stop(&gateway, &found.id, CancelAction::Rollback).await?;
         gateway.runtime.wait(&found.id).await;
     }
-    gateway.runtime.store().undo_run(&found.id, gateway.runtime.now()).await?;
+    gateway.runtime.store().undo_run(&found.id, gateway.runtime.now(), None).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

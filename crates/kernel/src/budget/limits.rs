@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use hart_types::Message;
 use serde::{Deserialize, Serialize};
 
 use super::METERED;
-use crate::Price;
+use crate::{ChatModel, Price};
 
 /// How much at most; what is absent is not limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -131,6 +132,21 @@ impl Amount {
         let Self { input_tokens, output_tokens, cost, model_calls, tool_calls, children } = *self;
         let tokens = input_tokens.saturating_add(output_tokens);
         [tokens, input_tokens, output_tokens, cost, model_calls, tool_calls, children]
+    }
+}
+
+impl Amount {
+    /// What a call really took; estimated where the provider does not count.
+    pub fn of_answer(model: &dyn ChatModel, answer: &Message, input_tokens: u64) -> Self {
+        let (input_tokens, cached, output_tokens) = match answer.as_ai().and_then(|ai| ai.usage.as_ref()) {
+            Some(usage) => {
+                let cached = usage.input_token_details.as_ref().and_then(|details| details.cache_read);
+                (usage.input_tokens, cached.unwrap_or_default(), usage.output_tokens)
+            }
+            None => (input_tokens, 0, model.count_text(&answer.text())),
+        };
+        let cost = model.profile().price.map_or(0, |price| price.of(input_tokens, cached, output_tokens));
+        Self { input_tokens, output_tokens, cost, model_calls: 1, ..Self::default() }
     }
 }
 

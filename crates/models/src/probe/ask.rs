@@ -72,7 +72,7 @@ impl Asker {
         config.extra_body.retain(|key, _| !config.parameters.contains(key));
         let has_stop = !matches!(config.capabilities.stop.origin, Origin::Dialect(_));
         let has_tool_choice = config.dialect != Dialect::Ollama;
-        let model = factory::dialect(&config, http);
+        let model = factory::dialect(&config, http, factory::counter(&config));
         let mut thinker = config;
         thinker.send_reasoning = true;
         let known = &mut thinker.capabilities;
@@ -84,7 +84,12 @@ impl Asker {
         }
         thinker.supports_thinking = true;
         thinker.supports_reasoning_effort = true;
-        Self { model, thinker: factory::dialect(&thinker, http), has_stop, has_tool_choice }
+        Self {
+            model,
+            thinker: factory::dialect(&thinker, http, factory::counter(&thinker)),
+            has_stop,
+            has_tool_choice,
+        }
     }
 
     /// Asks the model as it is configured.

@@ -47,6 +47,14 @@ impl ChatModel for Recorder {
         self.model.profile()
     }
 
+    fn count_text(&self, text: &str) -> u64 {
+        self.model.count_text(text)
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.model.count_request(request)
+    }
+
     async fn stream(
         &self,
         request: ChatRequest,

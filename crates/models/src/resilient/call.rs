@@ -143,7 +143,7 @@ impl Call {
                 if let Some(rest) = route.gate.breaker.resting() {
                     return Some(self.resting(&rest));
                 }
-                let reserved = route.gate.reserve(&self.request);
+                let reserved = route.gate.reserve(&self.request, route.model.as_ref());
                 let wait = reserved.wait();
                 self.phase = Phase::Pace(reserved);
                 if wait >= WORTH_TELLING {

@@ -1,13 +1,14 @@
-//! What all models of a process share: how many calls there are at once, how fast, and which endpoints rest.
+//! What all models of a process share: how many calls there are at once, how fast, which endpoints rest, and how they
+//! count.
 //!
-//! Invariant: models of one endpoint meet the same breaker and the same rates, whoever built them.
+//! Invariant: models of one endpoint meet the same breaker, the same rates and the same counter, whoever built them.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hart_kernel::ChatRequest;
+use hart_kernel::{ChatModel, ChatRequest};
 use hart_types::Message;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -16,6 +17,7 @@ use super::bucket::{Bucket, Taken};
 use super::retry::{Dice, RetryPolicy};
 use crate::address::Address;
 use crate::config::ModelConfig;
+use crate::factory;
 use crate::tokens::TokenCounter;
 
 /// The settings of [`Limits`].
@@ -76,7 +78,6 @@ pub(super) struct Gate {
     places: Vec<Places>,
     requests: Option<Arc<Bucket>>,
     tokens: Option<Arc<Bucket>>,
-    counter: Arc<TokenCounter>,
     max_output: Option<u32>,
 }
 
@@ -84,15 +85,7 @@ pub(super) struct Gate {
 #[derive(Debug)]
 pub(super) struct Reserved {
     request: Option<Taken>,
-    tokens: Option<Tokens>,
-}
-
-#[derive(Debug)]
-struct Tokens {
-    taken: Taken,
-    /// How many of them are the request.
-    input: u64,
-    counter: Arc<TokenCounter>,
+    tokens: Option<Taken>,
 }
 
 /// An answer whose length nobody limited; corrected when it is known.
@@ -124,19 +117,27 @@ impl Limits {
             places.push(known.clone());
         }
         places.extend(self.everywhere.clone());
+        let Endpoint { breaker, requests, tokens, .. } = self.endpoint(config);
+        Gate { breaker, places, requests, tokens, max_output: config.max_tokens }
+    }
+
+    /// What has been learnt of how this endpoint counts outlives the models that are built for it.
+    pub(crate) fn counter(&self, config: &ModelConfig) -> Arc<TokenCounter> {
+        self.endpoint(config).counter
+    }
+
+    fn endpoint(&self, config: &ModelConfig) -> Endpoint {
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (config.base_url.clone(), config.model.clone());
         let endpoint = endpoints.entry(key).or_insert_with(|| Endpoint {
             breaker: Breaker::new(self.settings.failure_threshold, self.settings.recovery),
             requests: None,
             tokens: None,
-            // Good enough, since every answer corrects it, and at hand at once.
-            counter: Arc::new(TokenCounter::of(config).estimating()),
+            counter: factory::counter(config),
         });
         rate(&mut endpoint.requests, config.requests_per_minute);
         rate(&mut endpoint.tokens, config.tokens_per_minute);
-        let Endpoint { breaker, requests, tokens, counter } = endpoint.clone();
-        Gate { breaker, places, requests, tokens, counter, max_output: config.max_tokens }
+        endpoint.clone()
     }
 }
 
@@ -191,13 +192,11 @@ impl Gate {
         taken
     }
 
-    /// Takes what `request` will probably use.
-    pub(super) fn reserve(&self, request: &ChatRequest) -> Reserved {
+    /// Takes what `request` will probably use, by `model`'s count.
+    pub(super) fn reserve(&self, request: &ChatRequest, model: &dyn ChatModel) -> Reserved {
         let tokens = self.tokens.as_ref().map(|bucket| {
             let output = request.settings.max_tokens.or(self.max_output).unwrap_or(USUAL_OUTPUT);
-            let input = self.counter.count_request(request);
-            let taken = bucket.take(input + u64::from(output));
-            Tokens { taken, input, counter: Arc::clone(&self.counter) }
+            bucket.take(model.count_request(request) + u64::from(output))
         });
         Reserved { request: self.requests.as_ref().map(|bucket| bucket.take(1)), tokens }
     }
@@ -207,7 +206,7 @@ impl Reserved {
     /// How long until it may be used.
     pub(super) fn wait(&self) -> Duration {
         let of = |taken: Option<&Taken>| taken.map_or(Duration::ZERO, |taken| taken.wait);
-        of(self.request.as_ref()).max(of(self.tokens.as_ref().map(|tokens| &tokens.taken)))
+        of(self.request.as_ref()).max(of(self.tokens.as_ref()))
     }
 
     /// The answer came, and says what it cost.
@@ -215,11 +214,8 @@ impl Reserved {
         self.request.into_iter().for_each(Taken::spent);
         let usage = message.as_ai().and_then(|ai| ai.usage.as_ref());
         match (self.tokens, usage) {
-            (Some(tokens), Some(usage)) => {
-                tokens.counter.observe(tokens.input, usage.input_tokens);
-                tokens.taken.spent_exactly(usage.total_tokens);
-            }
-            (Some(tokens), None) => tokens.taken.spent(),
+            (Some(tokens), Some(usage)) => tokens.spent_exactly(usage.total_tokens),
+            (Some(tokens), None) => tokens.spent(),
             (None, _) => {}
         }
     }
@@ -228,7 +224,7 @@ impl Reserved {
     pub(super) fn failed(self, some_came: bool) {
         self.request.into_iter().for_each(Taken::spent);
         if some_came {
-            self.tokens.into_iter().for_each(|tokens| tokens.taken.spent());
+            self.tokens.into_iter().for_each(Taken::spent);
         }
     }
 }

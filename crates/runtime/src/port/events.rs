@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hart_types::{EventId, RunId, ThreadId};
 
-use super::StoreError;
+use super::{Lease, StoreError};
 use hart_kernel::Timestamp;
 
 #[async_trait]
 pub trait Events {
-    async fn append_events(&self, events: Vec<StoredEvent>) -> Result<(), StoreError>;
+    /// All are of the lease's run.
+    async fn append_events(&self, events: Vec<StoredEvent>, lease: &Lease) -> Result<(), StoreError>;
 
     /// Those after number `after`, in order, at most `limit`.
     async fn events(
@@ -23,9 +24,6 @@ pub trait Events {
 
     /// The first and the last that are kept of a run.
     async fn event_bounds(&self, run: &RunId) -> Result<Option<(EventId, EventId)>, StoreError>;
-
-    /// The highest number ever given.
-    async fn last_event(&self) -> Result<u64, StoreError>;
 
     /// Forgets events of runs that ended before `before`; how many.
     async fn forget_events(&self, before: Timestamp) -> Result<u64, StoreError>;

@@ -4,29 +4,42 @@
 
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
-use hart_types::{CheckpointId, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CheckpointId, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
 
-use super::StoreError;
-use crate::{Failure, Run, Totals};
+use super::{Claimed, Lease, StoreError, StoredEvent};
+use crate::{Failure, Run, StartRun, Totals};
 
 #[async_trait]
 pub trait Runs {
-    /// Takes a run in as pending and its thread as busy, decided by its strategy in the same transaction.
-    async fn admit(&self, run: Run) -> Result<Admission, StoreError>;
+    /// Takes a run in as pending and its thread as busy, decided by its strategy in the same transaction. `node` is
+    /// the one to execute it, as long as that lives.
+    async fn admit(&self, run: Run, request: StartRun, node: &NodeId) -> Result<Admission, StoreError>;
 
-    /// Starts the oldest pending run of the thread that is due, if none is running.
-    async fn claim(&self, thread: &ThreadId, now: Timestamp) -> Result<Option<Run>, StoreError>;
+    /// Starts the oldest pending run of the thread that is due, if it is the node's and none is running.
+    async fn claim(
+        &self,
+        thread: &ThreadId,
+        node: &NodeId,
+        now: Timestamp,
+    ) -> Result<Option<Claimed>, StoreError>;
 
     async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError>;
 
     /// Newest first.
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, StoreError>;
 
-    /// Writes how it ended, and what that makes of its thread. `None` when it had ended before, or is gone.
-    async fn end_run(&self, id: &RunId, end: RunEnd) -> Result<Option<Run>, StoreError>;
+    /// Writes how it ended, its last events, and what that makes of its thread. `None` when it had ended before or is
+    /// gone, when the lease is lost, and without a lease when it is being executed.
+    async fn end_run(
+        &self,
+        id: &RunId,
+        end: RunEnd,
+        lease: Option<&Lease>,
+    ) -> Result<Option<Run>, StoreError>;
 
-    /// Forgets a run with its steps and its events; the thread is back at the step it started from.
-    async fn undo_run(&self, id: &RunId, now: Timestamp) -> Result<bool, StoreError>;
+    /// Forgets a run with its steps and its events; the thread is back at the step it started from. Without a lease
+    /// one that is being executed stays.
+    async fn undo_run(&self, id: &RunId, now: Timestamp, lease: Option<&Lease>) -> Result<bool, StoreError>;
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -59,4 +72,6 @@ pub struct RunEnd {
     pub base: Option<CheckpointId>,
     /// What it came to, as JSON, for whoever is to be told of its end.
     pub values: Option<bytes::Bytes>,
+    /// The last of its log.
+    pub events: Vec<StoredEvent>,
 }

@@ -6,12 +6,17 @@ use async_trait::async_trait;
 use hart_kernel::{Step, StepSource, Timestamp};
 use hart_types::{CheckpointId, RunId, ThreadId};
 
-use super::StoreError;
+use super::{Lease, StoreError};
 
 #[async_trait]
 pub trait Steps {
-    /// In order; the last one becomes the thread's newest.
-    async fn append_steps(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), StoreError>;
+    /// In order; the last one becomes the thread's newest. A run's own steps come with its lease.
+    async fn append_steps(
+        &self,
+        thread: &ThreadId,
+        steps: Vec<Step>,
+        lease: Option<&Lease>,
+    ) -> Result<(), StoreError>;
 
     /// The steps that lead to `at`, or to the newest one, oldest first.
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError>;

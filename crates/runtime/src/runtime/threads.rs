@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hart_kernel::{Agent, Interrupt, RunContext, RunError, Step};
-use hart_types::{CheckpointId, Durability, RunId, ThreadId};
+use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
 use super::Runtime;
@@ -153,8 +153,7 @@ impl Runtime {
     /// The agent that knows how the thread's state folds.
     fn reader(&self, thread: &Thread) -> Result<Agent, StateError> {
         let named = thread.metadata.get("graph_id").and_then(Value::as_str);
-        let steps =
-            Arc::new(StepLog::new(Arc::clone(&self.inner.store), Durability::Sync, self.inner.tasks.clone()));
+        let steps = Arc::new(StepLog::by_hand(Arc::clone(&self.inner.store), self.inner.tasks.clone()));
         let agents = &self.inner.agents;
         let agent = named.map(|name| agents.reader(name, steps.clone()));
         match agent {

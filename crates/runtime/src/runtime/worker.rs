@@ -6,30 +6,36 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Agent, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
-use hart_types::{CancelAction, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CancelAction, RunId, RunStatus, ThreadId, ThreadStatus};
 
-use super::{Inner, LINGER, Live, Runtime, interrupted, orphaned};
+use super::nodes::begin;
+use super::{Inner, LINGER, Live, Stage};
 use crate::checkpoints::StepLog;
-use crate::event::LogEvent;
-use crate::port::{RunEnd, RunQuery, StoreError};
-use crate::request::{AgentRequest, Input};
+use crate::event::{LogEvent, Logged};
+use crate::port::{Claimed, Lease, RunEnd, StoreError};
+use crate::request::{AgentRequest, Input, StartRun};
 use crate::sink::RunSink;
 use crate::values::ValuesEncoder;
 use crate::workspaces::{Workspace, WorkspaceError};
-use crate::{Failure, Run};
+use crate::{Entry, Failure, Run};
 
-impl Runtime {
+impl Inner {
     /// Runs whatever waits on the thread. Two lanes of one thread do no harm: a claim is given once.
-    pub(super) fn spawn_lane(&self, thread: ThreadId) {
-        let inner = Arc::clone(&self.inner);
-        self.inner.tasks.spawn(async move {
+    pub(super) fn spawn_lane(self: &Arc<Self>, thread: ThreadId) {
+        let inner = Arc::clone(self);
+        self.tasks.spawn(async move {
             loop {
-                match inner.store.claim(&thread, inner.clock.now()).await {
-                    Ok(Some(run)) => execute(&inner, run).await,
-                    Ok(None) => match inner.until_next(&thread).await {
-                        Some(wait) => tokio::time::sleep(wait).await,
-                        None => return,
-                    },
+                let next = match inner.store.claim(&thread, &inner.node, inner.clock.now()).await {
+                    Ok(Some(claimed)) => {
+                        execute(&inner, claimed).await;
+                        continue;
+                    }
+                    Ok(None) => inner.until_next(&thread).await,
+                    Err(error) => Err(error),
+                };
+                match next {
+                    Ok(Some(wait)) => tokio::time::sleep(wait).await,
+                    Ok(None) => return,
                     Err(error) => {
                         tracing::error!(%thread, %error, "the next run of a thread cannot be claimed");
                         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -39,92 +45,75 @@ impl Runtime {
         });
     }
 
-    pub(super) async fn end_pending(
-        &self,
-        run: &Run,
-        live: &Live,
-        action: CancelAction,
-    ) -> Result<(), StoreError> {
-        let ended = match action {
-            CancelAction::Interrupt => {
-                self.inner.store.end_run(&run.id, interrupted(self.now())).await?.is_some()
-            }
-            CancelAction::Rollback => self.inner.store.undo_run(&run.id, self.now()).await?,
-        };
-        if ended {
-            self.inner.finish(live, RunStatus::Interrupted).await;
-        }
-        Ok(())
-    }
-}
-
-impl Inner {
-    /// How long until a run of the thread is due, if none runs now.
-    async fn until_next(&self, thread: &ThreadId) -> Option<Duration> {
-        let query = RunQuery {
-            thread: Some(thread.clone()),
-            status: vec![RunStatus::Pending, RunStatus::Running],
-            limit: 100,
-            ..RunQuery::default()
-        };
-        let active = self.store.runs(&query).await.ok()?;
-        if active.iter().any(|run| run.status == RunStatus::Running) {
-            // Whoever runs it looks for the next one.
-            return None;
-        }
-        let due = active.iter().map(|run| run.start_at).min()?;
-        let wait = due.duration_since(self.clock.now());
-        Some(Duration::try_from(wait).unwrap_or_default().max(Duration::from_millis(1)))
-    }
-
     /// Tells everybody that it is over; the log stays at hand for a while.
-    async fn finish(&self, live: &Live, status: RunStatus) {
-        live.tape
-            .push(crate::event::Logged { namespace: Vec::new(), event: LogEvent::Ended { status } }, None)
-            .await;
-        live.tape.close();
-        live.ended.send_replace(true);
+    pub(super) fn finish(&self, live: &Live, last: Arc<Entry>) {
+        live.tape.close(last);
+        live.stage.send_replace(Stage::Ended);
         let _ = live.ended_at.set(Instant::now());
         self.lock_live().retain(|_, live| live.ended_at.get().is_none_or(|at| at.elapsed() < LINGER));
     }
+
+    /// Another process has the run: it is followed in the store from now on.
+    fn lose(&self, run: &RunId, live: &Arc<Live>) {
+        tracing::warn!(%run, "another process executes this run now");
+        live.lost.cancel();
+        live.tape.leave();
+        live.stage.send_replace(Stage::Elsewhere);
+        let mut all = self.lock_live();
+        if all.get(run).is_some_and(|known| Arc::ptr_eq(known, live)) {
+            all.remove(run);
+        }
+    }
+
+    /// The run in this process, known since it was admitted or from now on.
+    fn claimed(&self, run: &Run, request: Option<StartRun>) -> Arc<Live> {
+        if let Some(live) = self.here(&run.id)
+            && live.lease.get().is_none()
+        {
+            return live;
+        }
+        let live = Arc::new(self.live(run, request.unwrap_or_default()));
+        self.lock_live().insert(run.id.clone(), Arc::clone(&live));
+        live
+    }
 }
 
-async fn execute(inner: &Arc<Inner>, run: Run) {
-    let Some(live) = inner.lock_live().get(&run.id).cloned() else {
-        // Admitted by a process that this one does not know: what it was to do is known there alone.
-        settle(inner, || inner.store.end_run(&run.id, orphaned(inner.clock.now()))).await;
-        return;
-    };
+pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
+    let Claimed { run, lease, request, attempt, .. } = claimed;
+    let left_behind = attempt > 1 || request.is_none();
+    let live = inner.claimed(&run, request);
+    begin(&live, &lease, attempt);
     let recorder = {
-        let (tape, store) = (Arc::clone(&live.tape), Arc::clone(&inner.store));
-        inner.tasks.spawn(async move { tape.record(&*store).await })
+        let (tape, lease, lost) = (Arc::clone(&live.tape), lease.clone(), live.lost.clone());
+        inner.tasks.spawn(async move {
+            if tape.record(&lease).await.is_err() {
+                lost.cancel();
+            }
+        })
     };
     let sink = Arc::new(RunSink::new(run.id.clone(), Arc::clone(&live.tape)));
-    sink.log(LogEvent::Started { attempt: 1 }).await;
     let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };
-    told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
-    let outcome = work(inner, &run, &live, &sink).await;
-    let rolled_back = matches!(outcome, Err(Failed::Cancelled))
-        && *live.action.lock().unwrap_or_else(PoisonError::into_inner) == CancelAction::Rollback;
-    if !rolled_back {
-        told(&sink, "workspace_not_kept", inner.workspaces.after_run(&files, &run.id).await).await;
-    }
-    let status = if rolled_back {
-        told(&sink, "workspace_not_restored", inner.workspaces.undo_run(&files, &run.id).await).await;
-        settle(inner, || inner.store.undo_run(&run.id, inner.clock.now())).await;
-        RunStatus::Interrupted
+    let outcome = if left_behind {
+        Err(Failed::Error(orphaned()))
     } else {
-        let end = RunEnd { values: told_of(&run, &sink), ..end_of(inner, &sink, outcome, &live).await };
-        let status = end.status;
-        settle(inner, || inner.store.end_run(&run.id, end.clone())).await;
-        status
+        sink.log(LogEvent::Started { attempt }).await;
+        told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
+        tokio::select! {
+            outcome = work(inner, &run, &live, &lease, &sink) => outcome,
+            () = live.lost.cancelled() => return inner.lose(&run.id, &live),
+        }
     };
+    let settled = tokio::select! {
+        settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
+        () = live.lost.cancelled() => None,
+    };
+    let Some(last) = settled else { return inner.lose(&run.id, &live) };
     inner.letters_changed.notify_waiters();
-    inner.finish(&live, status).await;
+    inner.finish(&live, last);
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
     if live.request.thread.is_none() && !live.request.keep_thread {
-        settle(inner, || inner.store.delete_thread(&run.thread)).await;
+        insist(inner, || inner.store.delete_thread(&run.thread)).await;
         if let Err(error) = inner.workspaces.delete(&files).await {
             tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
         }
@@ -147,6 +136,37 @@ fn told_of(run: &Run, sink: &RunSink) -> Option<bytes::Bytes> {
     reached.map(|reached| ValuesEncoder::default().encode(&reached.values, None))
 }
 
+/// Writes how the run ended; its last event, or none if that was not ours to write.
+async fn settle(
+    inner: &Inner,
+    run: &Run,
+    live: &Live,
+    files: &Workspace,
+    sink: &RunSink,
+    outcome: Result<Ended, Failed>,
+) -> Option<Arc<Entry>> {
+    let rolled_back = matches!(outcome, Err(Failed::Cancelled))
+        && *live.action.lock().unwrap_or_else(PoisonError::into_inner) == CancelAction::Rollback;
+    let lease = live.lease.get();
+    if !rolled_back {
+        told(sink, "workspace_not_kept", inner.workspaces.after_run(files, &run.id).await).await;
+    }
+    let end = end_of(inner, sink, outcome, live).await;
+    let status = end.status;
+    let ended = Logged { namespace: Vec::new(), event: LogEvent::Ended { status } };
+    if rolled_back {
+        told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
+        let undone = insist(inner, || inner.store.undo_run(&run.id, inner.clock.now(), lease)).await?;
+        return if undone { live.tape.last(ended).await } else { None };
+    }
+    // The end of the log is one write with the end of the run, so all before it must be there.
+    live.tape.flushed().await;
+    let last = live.tape.last(ended).await?;
+    let end = RunEnd { values: told_of(run, sink), events: vec![live.tape.stored(&last)], ..end };
+    let stored = insist(inner, || inner.store.end_run(&run.id, end.clone(), lease)).await?;
+    stored.map(|_| last)
+}
+
 /// Why a run did not succeed.
 enum Failed {
     Cancelled,
@@ -154,9 +174,16 @@ enum Failed {
     Error(Failure),
 }
 
-async fn work(inner: &Arc<Inner>, run: &Run, live: &Live, sink: &Arc<RunSink>) -> Result<Ended, Failed> {
+async fn work(
+    inner: &Arc<Inner>,
+    run: &Run,
+    live: &Live,
+    lease: &Lease,
+    sink: &Arc<RunSink>,
+) -> Result<Ended, Failed> {
     let (store, durability) = (Arc::clone(&inner.store), live.request.durability);
-    let steps = Arc::new(StepLog::new(store, durability, inner.tasks.clone()));
+    let steps =
+        Arc::new(StepLog::new(store, lease.clone(), live.lost.clone(), durability, inner.tasks.clone()));
     let request = AgentRequest {
         agent: live.request.agent.clone(),
         thread: run.thread.clone(),
@@ -219,6 +246,7 @@ async fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, l
         at: inner.clock.now(),
         base: live.request.checkpoint.clone(),
         values: None,
+        events: Vec::new(),
     }
 }
 
@@ -257,14 +285,27 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Tries until the store takes it, as a run must not end in memory alone; or until the server ends, after which the
-/// next one finds the run and ends it.
-async fn settle<T, F: Future<Output = Result<T, StoreError>>>(inner: &Inner, work: impl Fn() -> F) {
-    while let Err(error) = work().await {
-        tracing::error!(%error, "how a run ended could not be stored; trying again");
+/// Tries until the store takes it, as a run must not end in memory alone; or until the server ends, after which
+/// another process finds the run.
+async fn insist<T, F: Future<Output = Result<T, StoreError>>>(
+    inner: &Inner,
+    work: impl Fn() -> F,
+) -> Option<T> {
+    loop {
+        match work().await {
+            Ok(done) => return Some(done),
+            Err(error) => tracing::error!(%error, "how a run ended could not be stored; trying again"),
+        }
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
-            () = inner.closing.cancelled() => return,
+            () = inner.closing.cancelled() => return None,
         }
     }
+}
+
+/// The end of a run whose process is gone. What it had done is kept; what it was doing is not known.
+fn orphaned() -> Failure {
+    let message =
+        "the server stopped before the run did; what was done until then is kept, send a message to go on";
+    Failure { error: "Orphaned".to_owned(), message: message.to_owned() }
 }

@@ -3,6 +3,7 @@
 //! Invariant: a writer's commit is on the disk before it returns; a reader cannot write.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
@@ -13,9 +14,14 @@ use super::{OpenError, migrations};
 // Older ones can corrupt a file in WAL mode with two connections.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "the bundled SQLite is too old");
 
+/// How long another process may hold the file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 pub(super) fn writer(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     let mut connection = Connection::open(path).map_err(failed)?;
+    // Others may have the file open, and be making it.
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
     check(&connection, path)?;
     prepare_writer(&connection).map_err(failed)?;
     migrations::apply(&mut connection, path)?;
@@ -48,7 +54,7 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "memory")?;
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(64);
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("json_has", 2, flags, |context| {

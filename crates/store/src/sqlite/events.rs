@@ -5,32 +5,24 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use hart_kernel::Timestamp;
-use hart_runtime::port::{EventScope, Events, StoreError, StoredEvent};
+use hart_runtime::port::{EventScope, Events, Lease, StoreError, StoredEvent};
 use hart_types::{EventId, RunId};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::SqliteStore;
 use super::row::{get_text, signed, time, unsigned};
+use super::{SqliteStore, leases};
 
 #[async_trait]
 impl Events for SqliteStore {
-    async fn append_events(&self, events: Vec<StoredEvent>) -> Result<(), StoreError> {
-        self.write(move |db| {
-            let mut insert = db.prepare_cached(
-                "INSERT INTO events (seq, ms, run, thread, payload) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?;
-            for StoredEvent { id, run, thread, payload } in &events {
-                insert.execute(params![
-                    signed(id.seq),
-                    signed(id.ms),
-                    run.as_str(),
-                    thread.as_str(),
-                    payload.as_ref()
-                ])?;
+    async fn append_events(&self, events: Vec<StoredEvent>, lease: &Lease) -> Result<(), StoreError> {
+        let (lease, lost) = (lease.clone(), StoreError::Lost(lease.run.clone()));
+        let appended = self.write(move |db| {
+            if !leases::is_held(db, &lease)? {
+                return Ok(None);
             }
-            Ok(())
-        })
-        .await
+            insert(db, &events).map(Some)
+        });
+        appended.await?.ok_or(lost)
     }
 
     async fn events(
@@ -62,17 +54,6 @@ impl Events for SqliteStore {
         .await
     }
 
-    async fn last_event(&self) -> Result<u64, StoreError> {
-        self.read(|db| {
-            // Also counts those that were forgotten.
-            db.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?
-                .query_row([], |row| row.get::<_, i64>(0))
-                .optional()
-        })
-        .await
-        .map(|last| last.map_or(0, unsigned))
-    }
-
     async fn forget_events(&self, before: Timestamp) -> Result<u64, StoreError> {
         self.write(move |db| {
             db.prepare_cached(
@@ -84,6 +65,21 @@ impl Events for SqliteStore {
         .await
         .map(|count| count as u64)
     }
+}
+
+pub(super) fn insert(db: &Connection, events: &[StoredEvent]) -> rusqlite::Result<()> {
+    let mut insert =
+        db.prepare_cached("INSERT INTO events (seq, ms, run, thread, payload) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for StoredEvent { id, run, thread, payload } in events {
+        insert.execute(params![
+            signed(id.seq),
+            signed(id.ms),
+            run.as_str(),
+            thread.as_str(),
+            payload.as_ref()
+        ])?;
+    }
+    Ok(())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {

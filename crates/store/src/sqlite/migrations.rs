@@ -2,16 +2,18 @@
 //!
 //! Invariant: a migration that was ever handed out is never changed; a new shape is a new migration.
 
+use std::cmp::Ordering;
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 use super::OpenError;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_threads_and_runs.sql"),
     include_str!("../../migrations/0002_items.sql"),
-    include_str!("../../migrations/0004_assistants.sql"),
+    include_str!("../../migrations/0003_assistants.sql"),
+    include_str!("../../migrations/0004_leases.sql"),
     include_str!("../../migrations/0005_crons.sql"),
     include_str!("../../migrations/0006_outbox.sql"),
 ];
@@ -20,13 +22,19 @@ pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), Open
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    if found > known {
-        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    match found.cmp(&known) {
+        Ordering::Greater => return Err(OpenError::Newer { path: path.to_owned(), found, known }),
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => {}
     }
-    for (version, migration) in (1_u32..).zip(MIGRATIONS).skip(found as usize) {
-        let step = connection.transaction().map_err(failed)?;
-        step.execute_batch(migration).map_err(failed)?;
-        step.pragma_update(None, "user_version", version).map_err(failed)?;
+    for (version, migration) in (1_u32..).zip(MIGRATIONS) {
+        // Another process may be doing the same: whoever has the file looks again how far it is.
+        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let found: u32 = step.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+        if version > found {
+            step.execute_batch(migration).map_err(failed)?;
+            step.pragma_update(None, "user_version", version).map_err(failed)?;
+        }
         step.commit().map_err(failed)?;
     }
     Ok(())

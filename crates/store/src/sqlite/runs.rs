@@ -4,13 +4,13 @@
 
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
-use hart_runtime::Run;
-use hart_runtime::port::{Admission, RunEnd, RunQuery, Runs, StoreError};
-use hart_types::{MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_runtime::port::{Admission, Claimed, Lease, RunEnd, RunQuery, Runs, StoreError};
+use hart_runtime::{Run, StartRun};
+use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
-use super::{SqliteStore, outbox, steps, threads};
+use super::{SqliteStore, events, leases, outbox, steps, threads};
 
 /// Every column, and the thread's id for its number.
 const SELECT: &str =
@@ -18,8 +18,8 @@ const SELECT: &str =
 
 #[async_trait]
 impl Runs for SqliteStore {
-    async fn admit(&self, run: Run) -> Result<Admission, StoreError> {
-        let missing = StoreError::NoThread(run.thread.clone());
+    async fn admit(&self, run: Run, request: StartRun, node: &NodeId) -> Result<Admission, StoreError> {
+        let (node, missing) = (node.clone(), StoreError::NoThread(run.thread.clone()));
         let admitted = self.write(move |db| {
             if let Some(key) = &run.idempotency_key
                 && let Some(same) = first(db, "idempotency_key = ?1", params![key])?
@@ -33,31 +33,31 @@ impl Runs for SqliteStore {
             {
                 return Ok(Some(Admission::Rejected { active: active.clone() }));
             }
-            insert(db, thread, &run)?;
+            insert(db, thread, &run, &request, &node)?;
             set_thread(db, thread, ThreadStatus::Busy, run.created_at)?;
             Ok(Some(Admission::Admitted { run, others }))
         });
         admitted.await?.ok_or(missing)
     }
 
-    async fn claim(&self, thread: &ThreadId, now: Timestamp) -> Result<Option<Run>, StoreError> {
-        let thread = thread.clone();
+    async fn claim(
+        &self,
+        thread: &ThreadId,
+        node: &NodeId,
+        now: Timestamp,
+    ) -> Result<Option<Claimed>, StoreError> {
+        let (thread, node) = (thread.clone(), node.clone());
         self.write(move |db| {
-            let Some((n, row)) = threads::find(db, &thread)? else { return Ok(None) };
+            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(None) };
             let waiting = active(db, n)?;
             if waiting.iter().any(|run| run.status == RunStatus::Running) {
                 return Ok(None);
             }
             let Some(run) = waiting.into_iter().find(|run| run.start_at <= now) else { return Ok(None) };
-            let base = run.base.or(row.head);
-            db.prepare_cached("UPDATE runs SET status = ?2, updated_at = ?3, base = ?4 WHERE id = ?1")?
-                .execute(params![
-                    run.id.as_str(),
-                    RunStatus::Running.as_str(),
-                    time(now),
-                    base.as_ref().map(|base| base.as_str())
-                ])?;
-            Ok(Some(Run { status: RunStatus::Running, updated_at: now, base, ..run }))
+            if leases::owner(db, &run.id)?.as_ref() != Some(&node) {
+                return Ok(None);
+            }
+            leases::start(db, run, &node, now).map(Some)
         })
         .await
     }
@@ -91,14 +91,23 @@ impl Runs for SqliteStore {
         .await
     }
 
-    async fn end_run(&self, id: &RunId, end: RunEnd) -> Result<Option<Run>, StoreError> {
-        let id = id.clone();
+    async fn end_run(
+        &self,
+        id: &RunId,
+        end: RunEnd,
+        lease: Option<&Lease>,
+    ) -> Result<Option<Run>, StoreError> {
+        let (id, lease) = (id.clone(), lease.cloned());
         self.write(move |db| {
             let Some(run) = find(db, &id)?.filter(|run| run.status.is_active()) else { return Ok(None) };
-            let RunEnd { status, error, totals, thread_status, at, base, values } = end;
+            if !may_write(db, &run, lease.as_ref())? {
+                return Ok(None);
+            }
+            let RunEnd { status, error, totals, thread_status, at, base, events, values } = end;
             let base = base.or(run.base.clone());
             db.prepare_cached(
-                "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6 WHERE id = ?1",
+                "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL
+                 WHERE id = ?1",
             )?
             .execute(params![
                 id.as_str(),
@@ -108,6 +117,7 @@ impl Runs for SqliteStore {
                 time(at),
                 base.as_ref().map(|base| base.as_str())
             ])?;
+            events::insert(db, &events)?;
             if let Some((n, _)) = threads::find(db, &run.thread)? {
                 let left = active(db, n)?;
                 let thread_status = if left.is_empty() { thread_status } else { ThreadStatus::Busy };
@@ -122,10 +132,13 @@ impl Runs for SqliteStore {
         .await
     }
 
-    async fn undo_run(&self, id: &RunId, now: Timestamp) -> Result<bool, StoreError> {
-        let id = id.clone();
+    async fn undo_run(&self, id: &RunId, now: Timestamp, lease: Option<&Lease>) -> Result<bool, StoreError> {
+        let (id, lease) = (id.clone(), lease.cloned());
         self.write(move |db| {
             let Some(run) = find(db, &id)? else { return Ok(false) };
+            if !may_write(db, &run, lease.as_ref())? {
+                return Ok(false);
+            }
             steps::undo(db, &run, now)?;
             db.prepare_cached("DELETE FROM events WHERE run = ?1")?.execute([id.as_str()])?;
             db.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([id.as_str()])?;
@@ -141,7 +154,15 @@ impl Runs for SqliteStore {
     }
 }
 
-fn find(db: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
+/// A run that is being executed is written to by whoever executes it.
+fn may_write(db: &Connection, run: &Run, lease: Option<&Lease>) -> rusqlite::Result<bool> {
+    match lease {
+        Some(lease) => leases::is_held(db, lease),
+        None => Ok(run.status != RunStatus::Running),
+    }
+}
+
+pub(super) fn find(db: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
     first(db, "runs.id = ?1", params![id.as_str()])
 }
 
@@ -165,11 +186,17 @@ fn set_thread(db: &Connection, n: i64, status: ThreadStatus, at: Timestamp) -> r
     Ok(())
 }
 
-fn insert(db: &Connection, thread: i64, run: &Run) -> rusqlite::Result<()> {
+fn insert(
+    db: &Connection,
+    thread: i64,
+    run: &Run,
+    request: &StartRun,
+    node: &NodeId,
+) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, updated_at,
-                           start_at, error, totals, base, idempotency_key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                           start_at, error, totals, base, idempotency_key, request, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?
     .execute(params![
         run.id.as_str(),
@@ -187,6 +214,8 @@ fn insert(db: &Connection, thread: i64, run: &Run) -> rusqlite::Result<()> {
         json(&run.totals),
         run.base.as_ref().map(|base| base.as_str()),
         run.idempotency_key,
+        json(request),
+        node.as_str(),
     ])?;
     Ok(())
 }

@@ -7,22 +7,36 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use hart_kernel::{LoggedWrite, Step, StepSource, Timestamp};
 use hart_runtime::Run;
-use hart_runtime::port::{HistoryQuery, StepInfo, Steps, StoreError};
+use hart_runtime::port::{HistoryQuery, Lease, StepInfo, Steps, StoreError};
 use hart_types::{CheckpointId, ThreadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use super::row::{get_optional_text, get_text, get_time, json, time};
-use super::{SqliteStore, threads};
+use super::{SqliteStore, leases, threads};
 
 /// From this many bytes a value is worth a row of its own.
 const LARGE: usize = 1024;
 
 #[async_trait]
 impl Steps for SqliteStore {
-    async fn append_steps(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), StoreError> {
-        let (thread, missing) = (thread.clone(), StoreError::NoThread(thread.clone()));
+    async fn append_steps(
+        &self,
+        thread: &ThreadId,
+        steps: Vec<Step>,
+        lease: Option<&Lease>,
+    ) -> Result<(), StoreError> {
+        let missing = match lease {
+            Some(lease) => StoreError::Lost(lease.run.clone()),
+            None => StoreError::NoThread(thread.clone()),
+        };
+        let (thread, lease) = (thread.clone(), lease.cloned());
         let appended = self.write(move |db| {
+            if let Some(lease) = lease
+                && !leases::is_held(db, &lease)?
+            {
+                return Ok(None);
+            }
             let Some((n, _)) = threads::find(db, &thread)? else { return Ok(None) };
             for step in &steps {
                 append(db, n, step)?;

@@ -5,7 +5,7 @@ use hart_runtime::port::RunEnd;
 use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
 
-use super::{at, make, map, run, stores};
+use super::{admit, at, claim, make, map, run, stores};
 
 fn ended(values: Option<&'static str>) -> RunEnd {
     RunEnd {
@@ -16,6 +16,7 @@ fn ended(values: Option<&'static str>) -> RunEnd {
         at: at(9),
         base: None,
         values: values.map(Into::into),
+        events: Vec::new(),
     }
 }
 
@@ -26,12 +27,12 @@ async fn the_end_of_a_run_with_a_webhook_is_a_letter_that_outlives_the_run() {
         let kwargs = map(json!({"webhook": "https://example.org/hook"}));
         let told = Run { kwargs, ..run("told", &thread, MultitaskStrategy::Enqueue) };
         for run in [told, run("quiet", &thread, MultitaskStrategy::Enqueue)] {
-            store.admit(run.clone()).await.unwrap();
-            store.claim(&thread, at(2)).await.unwrap();
-            store.end_run(&run.id, ended(Some(r#"{"messages":[]}"#))).await.unwrap();
+            admit(store.as_ref(), run.clone()).await.unwrap();
+            let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
+            store.end_run(&run.id, ended(Some(r#"{"messages":[]}"#)), Some(&lease)).await.unwrap();
         }
         // A second end is none.
-        store.end_run(&"told".into(), ended(None)).await.unwrap();
+        store.end_run(&"told".into(), ended(None), None).await.unwrap();
         let run = store.run(&"told".into()).await.unwrap().unwrap();
         store.delete_thread(&thread).await.unwrap();
         assert!(store.due_letters(at(8), 9).await.unwrap().is_empty(), "{name}");

@@ -1,11 +1,11 @@
 //! Runs: one at a time on a thread, in order, and undone without a trace.
 
-use hart_runtime::port::{Admission, RunEnd, RunQuery, StoreError};
+use hart_runtime::port::{Admission, Claimed, RunEnd, RunQuery, StoreError};
 use hart_runtime::{Failure, Run, Totals};
 use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
 
-use super::{at, make, run, step, stores};
+use super::{admit, at, claim, make, run, step, stores};
 
 fn ended(status: RunStatus) -> RunEnd {
     RunEnd {
@@ -16,6 +16,7 @@ fn ended(status: RunStatus) -> RunEnd {
         at: at(9),
         base: None,
         values: None,
+        events: Vec::new(),
     }
 }
 
@@ -28,20 +29,21 @@ async fn admission_follows_the_strategy() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
         let first = run("r1", &thread, MultitaskStrategy::Reject);
-        let admitted = store.admit(first.clone()).await.unwrap();
+        let admitted = admit(store.as_ref(), first.clone()).await.unwrap();
         assert_eq!(admitted, Admission::Admitted { run: first.clone(), others: vec![] }, "{name}");
         assert_eq!(store.thread(&thread).await.unwrap().unwrap().status, ThreadStatus::Busy, "{name}");
-        let rejected = store.admit(run("r2", &thread, MultitaskStrategy::Reject)).await.unwrap();
+        let rejected = admit(store.as_ref(), run("r2", &thread, MultitaskStrategy::Reject)).await.unwrap();
         assert_eq!(rejected, Admission::Rejected { active: first }, "{name}");
         assert!(store.run(&"r2".into()).await.unwrap().is_none(), "{name}");
         for (id, strategy) in [("r3", MultitaskStrategy::Enqueue), ("r4", MultitaskStrategy::Interrupt)] {
-            let Admission::Admitted { others, .. } = store.admit(run(id, &thread, strategy)).await.unwrap()
+            let Admission::Admitted { others, .. } =
+                admit(store.as_ref(), run(id, &thread, strategy)).await.unwrap()
             else {
                 panic!("{name}: {id} was not admitted");
             };
             assert_eq!(others.len(), if id == "r3" { 1 } else { 2 }, "{name}");
         }
-        let strange = store.admit(run("r5", &"nowhere".into(), MultitaskStrategy::Enqueue)).await;
+        let strange = admit(store.as_ref(), run("r5", &"nowhere".into(), MultitaskStrategy::Enqueue)).await;
         assert!(matches!(strange, Err(StoreError::NoThread(_))), "{name}");
     }
 }
@@ -54,8 +56,12 @@ async fn one_key_is_one_run() {
             idempotency_key: Some("k".into()),
             ..run(id, &thread, MultitaskStrategy::Reject)
         };
-        store.admit(keyed("r1")).await.unwrap();
-        assert_eq!(store.admit(keyed("r2")).await.unwrap(), Admission::Repeated(keyed("r1")), "{name}");
+        admit(store.as_ref(), keyed("r1")).await.unwrap();
+        assert_eq!(
+            admit(store.as_ref(), keyed("r2")).await.unwrap(),
+            Admission::Repeated(keyed("r1")),
+            "{name}"
+        );
     }
 }
 
@@ -63,27 +69,28 @@ async fn one_key_is_one_run() {
 async fn runs_are_claimed_in_order_and_one_at_a_time() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
-        store.append_steps(&thread, vec![step("s", None, "r0", &[])]).await.unwrap();
+        store.append_steps(&thread, vec![step("s", None, "r0", &[])], None).await.unwrap();
         for id in ["r1", "r2"] {
-            store.admit(run(id, &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+            admit(store.as_ref(), run(id, &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         }
-        store
-            .admit(Run { start_at: at(100), ..run("later", &thread, MultitaskStrategy::Enqueue) })
+        admit(store.as_ref(), Run { start_at: at(100), ..run("later", &thread, MultitaskStrategy::Enqueue) })
             .await
             .unwrap();
-        let first = store.claim(&thread, at(5)).await.unwrap().unwrap();
+        let Claimed { run: first, lease, .. } = claim(store.as_ref(), &thread, 5).await.unwrap();
         assert_eq!((first.id.as_str(), first.status), ("r1", RunStatus::Running), "{name}");
         assert_eq!(first.base.as_ref().unwrap().as_str(), "s", "{name}");
         assert_eq!(store.run(&"r1".into()).await.unwrap().unwrap(), first, "{name}");
-        assert_eq!(store.claim(&thread, at(5)).await.unwrap(), None, "{name}");
-        let done = store.end_run(&"r1".into(), ended(RunStatus::Success)).await.unwrap().unwrap();
+        assert!(claim(store.as_ref(), &thread, 5).await.is_none(), "{name}");
+        let done =
+            store.end_run(&"r1".into(), ended(RunStatus::Success), Some(&lease)).await.unwrap().unwrap();
         assert_eq!(done.totals.model_calls, 3, "{name}");
         assert_eq!(store.thread(&thread).await.unwrap().unwrap().status, ThreadStatus::Busy, "{name}");
-        assert_eq!(store.end_run(&"r1".into(), ended(RunStatus::Error)).await.unwrap(), None, "{name}");
-        assert_eq!(store.claim(&thread, at(5)).await.unwrap().unwrap().id.as_str(), "r2", "{name}");
-        store.end_run(&"r2".into(), ended(RunStatus::Success)).await.unwrap();
-        assert_eq!(store.claim(&thread, at(5)).await.unwrap(), None, "{name}: not due");
-        assert_eq!(store.claim(&thread, at(100)).await.unwrap().unwrap().id.as_str(), "later", "{name}");
+        assert_eq!(store.end_run(&"r1".into(), ended(RunStatus::Error), None).await.unwrap(), None, "{name}");
+        let second = claim(store.as_ref(), &thread, 5).await.unwrap();
+        assert_eq!(second.run.id.as_str(), "r2", "{name}");
+        store.end_run(&"r2".into(), ended(RunStatus::Success), Some(&second.lease)).await.unwrap();
+        assert!(claim(store.as_ref(), &thread, 5).await.is_none(), "{name}: not due");
+        assert_eq!(claim(store.as_ref(), &thread, 100).await.unwrap().run.id.as_str(), "later", "{name}");
     }
 }
 
@@ -92,12 +99,12 @@ async fn a_hundred_claims_at_once_start_one_run() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
         for n in 0..10 {
-            store.admit(run(&format!("r{n}"), &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+            admit(store.as_ref(), run(&format!("r{n}"), &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         }
         let mut claims = tokio::task::JoinSet::new();
         for _ in 0..100 {
             let (store, thread) = (store.clone(), thread.clone());
-            claims.spawn(async move { store.claim(&thread, at(5)).await.unwrap() });
+            claims.spawn(async move { claim(store.as_ref(), &thread, 5).await });
         }
         let started = claims.join_all().await.into_iter().flatten().count();
         assert_eq!(started, 1, "{name}");
@@ -108,15 +115,15 @@ async fn a_hundred_claims_at_once_start_one_run() {
 async fn how_a_run_ended_is_kept_and_told_of_its_thread() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
-        store.admit(run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
-        store.claim(&thread, at(2)).await.unwrap();
+        admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
         let failure = Failure { error: "ModelError".into(), message: "it said no".into() };
         let end = RunEnd {
             error: Some(failure.clone()),
             thread_status: ThreadStatus::Error,
             ..ended(RunStatus::Error)
         };
-        let run = store.end_run(&"r".into(), end).await.unwrap().unwrap();
+        let run = store.end_run(&"r".into(), end, Some(&lease)).await.unwrap().unwrap();
         assert_eq!(run.error, Some(failure.clone()), "{name}");
         let thread = store.thread(&thread).await.unwrap().unwrap();
         assert_eq!((thread.status, thread.error), (ThreadStatus::Error, Some(failure)), "{name}");
@@ -128,15 +135,16 @@ async fn an_undone_run_leaves_the_thread_as_it_found_it() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
         store
-            .append_steps(&thread, vec![step("a", None, "r0", &[("messages", json!(["before"]))])])
+            .append_steps(&thread, vec![step("a", None, "r0", &[("messages", json!(["before"]))])], None)
             .await
             .unwrap();
-        store.admit(run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
-        store.claim(&thread, at(2)).await.unwrap();
-        let large = json!(["y".repeat(9000)]);
-        store.append_steps(&thread, vec![step("b", Some("a"), "r", &[("messages", large)])]).await.unwrap();
-        assert!(store.undo_run(&"r".into(), at(3)).await.unwrap(), "{name}");
-        assert!(!store.undo_run(&"r".into(), at(3)).await.unwrap(), "{name}");
+        admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
+        let large = vec![step("b", Some("a"), "r", &[("messages", json!(["y".repeat(9000)]))])];
+        store.append_steps(&thread, large, Some(&lease)).await.unwrap();
+        assert!(!store.undo_run(&"r".into(), at(3), None).await.unwrap(), "{name}: it is being executed");
+        assert!(store.undo_run(&"r".into(), at(3), Some(&lease)).await.unwrap(), "{name}");
+        assert!(!store.undo_run(&"r".into(), at(3), Some(&lease)).await.unwrap(), "{name}");
         let left = store.steps(&thread, None).await.unwrap();
         assert_eq!(left.len(), 1, "{name}");
         assert_eq!(left[0].id.as_str(), "a", "{name}");
@@ -150,9 +158,9 @@ async fn runs_are_listed_newest_first() {
     for (name, store, _dir) in stores() {
         let (one, two) = (make(store.as_ref(), "t1").await, make(store.as_ref(), "t2").await);
         for (id, thread) in [("a", &one), ("b", &two), ("c", &one)] {
-            store.admit(run(id, thread, MultitaskStrategy::Enqueue)).await.unwrap();
+            admit(store.as_ref(), run(id, thread, MultitaskStrategy::Enqueue)).await.unwrap();
         }
-        store.claim(&one, at(2)).await.unwrap();
+        claim(store.as_ref(), &one, 2).await.unwrap();
         let all = RunQuery { limit: 10, ..RunQuery::default() };
         let of_one = RunQuery { thread: Some(one), ..all.clone() };
         assert_eq!(ids(&store.runs(&all).await.unwrap()), ["c", "b", "a"], "{name}");

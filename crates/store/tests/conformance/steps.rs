@@ -29,9 +29,9 @@ async fn a_step_is_read_back_as_it_was_written() {
                 &[("messages", large.clone()), ("again", large), ("messages", json!([]))],
             ),
         ];
-        store.append_steps(&thread, written.clone()).await.unwrap();
+        store.append_steps(&thread, written.clone(), None).await.unwrap();
         assert_eq!(store.steps(&thread, None).await.unwrap(), written, "{name}");
-        let lost = store.append_steps(&"nowhere".into(), written).await;
+        let lost = store.append_steps(&"nowhere".into(), written, None).await;
         assert!(matches!(lost, Err(StoreError::NoThread(_))), "{name}");
     }
 }
@@ -43,7 +43,7 @@ async fn each_branch_is_its_own_line() {
         for (id, parent) in
             [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("a")), ("e", Some("d"))]
         {
-            store.append_steps(&thread, vec![step(id, parent, "r", &[])]).await.unwrap();
+            store.append_steps(&thread, vec![step(id, parent, "r", &[])], None).await.unwrap();
         }
         let at = |id: &'static str| store.steps(&thread, Some(Box::leak(Box::new(id.into()))));
         assert_eq!(names(&store.steps(&thread, None).await.unwrap()), ["a", "d", "e"], "{name}");
@@ -82,7 +82,7 @@ async fn a_copy_has_the_history_and_goes_its_own_way() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
         let large = json!(["z".repeat(4000)]);
-        store.append_steps(&thread, vec![step("1", None, "r", &[("messages", large)])]).await.unwrap();
+        store.append_steps(&thread, vec![step("1", None, "r", &[("messages", large)])], None).await.unwrap();
         let copy =
             store.copy_thread(&thread, Thread::new("copy".into(), "default".into(), at(5))).await.unwrap();
         assert_eq!(
@@ -90,7 +90,7 @@ async fn a_copy_has_the_history_and_goes_its_own_way() {
             store.steps(&thread, None).await.unwrap(),
             "{name}"
         );
-        store.append_steps(&copy.id, vec![step("2", Some("1"), "r2", &[])]).await.unwrap();
+        store.append_steps(&copy.id, vec![step("2", Some("1"), "r2", &[])], None).await.unwrap();
         assert_eq!(store.steps(&thread, None).await.unwrap().len(), 1, "{name}");
         // What they share stays as long as one of them is there.
         store.delete_thread(&thread).await.unwrap();

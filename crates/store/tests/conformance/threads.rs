@@ -7,7 +7,7 @@ use hart_runtime::port::{
 use hart_types::{EventId, MultitaskStrategy, ThreadStatus};
 use serde_json::json;
 
-use super::{at, make, map, run, step, stores, thread};
+use super::{admit, at, claim, make, map, run, step, stores, thread};
 
 #[tokio::test]
 async fn a_thread_is_read_back_as_it_was_made_and_made_once() {
@@ -113,18 +113,17 @@ async fn a_common_tag_is_found_as_a_rare_one_is() {
 async fn a_forgotten_thread_leaves_nothing() {
     for (name, store, _dir) in stores() {
         let id = make(store.as_ref(), "t").await;
-        store.admit(run("r", &id, MultitaskStrategy::Enqueue)).await.unwrap();
-        store
-            .append_steps(&id, vec![step("1", None, "r", &[("messages", json!(["x".repeat(5000)]))])])
-            .await
-            .unwrap();
+        admit(store.as_ref(), run("r", &id, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(store.as_ref(), &id, 2).await.unwrap().lease;
+        let large = vec![step("1", None, "r", &[("messages", json!(["x".repeat(5000)]))])];
+        store.append_steps(&id, large, Some(&lease)).await.unwrap();
         let event = StoredEvent {
             id: EventId { ms: 1, seq: 1 },
             run: "r".into(),
             thread: id.clone(),
             payload: "{}".into(),
         };
-        store.append_events(vec![event]).await.unwrap();
+        store.append_events(vec![event], &lease).await.unwrap();
         assert!(store.delete_thread(&id).await.unwrap(), "{name}");
         assert!(!store.delete_thread(&id).await.unwrap(), "{name}");
         assert!(store.run(&"r".into()).await.unwrap().is_none(), "{name}");

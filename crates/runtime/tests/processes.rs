@@ -1,0 +1,138 @@
+//! Several processes over one file: real ones, killed for real.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test is a process of its own, and told so by its environment"
+)]
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hart_runtime::port::EventScope;
+use hart_runtime::{After, Run, StartRun};
+use hart_types::{CancelAction, RunStatus};
+
+use crate::support::{World, says};
+
+/// Tells the test below that it is to be a process of its own.
+const ROLE: &str = "HART_TEST_PROCESS";
+
+/// A process that runs `count` runs on each thread, one after the other.
+fn process(path: &Path, threads: &[&str], count: usize, words: &str) -> Child {
+    let role = format!("{}\n{}\n{count}\n{words}", path.display(), threads.join(","));
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "processes::in_a_process_of_its_own", "--nocapture"])
+        .env(ROLE, role)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What [`process`] does; by itself it does nothing.
+#[tokio::test]
+async fn in_a_process_of_its_own() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let [path, threads, count, words] = role.lines().collect::<Vec<_>>()[..] else { panic!("{role}") };
+    let world = World::over(Path::new(path)).await;
+    for _ in 0..count.parse().unwrap() {
+        for thread in threads.split(',') {
+            let run = world.run(says(thread, words)).await;
+            assert_eq!(run.status, RunStatus::Success, "{:?}", run.error);
+        }
+    }
+}
+
+async fn runs(world: &World, thread: &str) -> Vec<Run> {
+    let query =
+        hart_runtime::port::RunQuery { thread: Some(thread.into()), limit: 1000, ..Default::default() };
+    world.runtime.store().runs(&query).await.unwrap()
+}
+
+/// The first run of a thread, once it is being executed.
+async fn running(world: &World, thread: &str) -> Run {
+    loop {
+        let found = runs(world, thread).await;
+        if let Some(run) = found.into_iter().find(|run| run.status == RunStatus::Running) {
+            return run;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_side_by_side_leave_each_others_runs_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    // Both also make the file, at the same time.
+    let mut others = [
+        process(&path, &["a", "shared"], 8, "SAY from a"),
+        process(&path, &["b", "shared"], 8, "SAY from b"),
+    ];
+    let world = World::over(&path).await;
+    for _ in 0..8 {
+        assert_eq!(world.run(says("shared", "SAY from here")).await.status, RunStatus::Success);
+    }
+    for other in &mut others {
+        let status = tokio::task::block_in_place(|| other.wait().unwrap());
+        assert!(status.success());
+    }
+    let shared = runs(&world, "shared").await;
+    assert_eq!(shared.len(), 24);
+    assert!(shared.iter().chain(&runs(&world, "a").await).all(|run| run.status == RunStatus::Success));
+    assert_eq!(world.texts("shared").await.len(), 48);
+
+    // Every run's events are together and in order, and runs follow each other.
+    let store = world.runtime.store();
+    let events = store.events(&EventScope::Thread("shared".into()), 0, 10_000).await.unwrap();
+    let mut seen = HashSet::new();
+    let mut previous = None;
+    for event in &events {
+        if previous.as_ref() != Some(&event.run) {
+            assert!(seen.insert(event.run.clone()), "events of {} are torn apart", event.run);
+            previous = Some(event.run.clone());
+        }
+    }
+    assert_eq!(seen.len(), 24);
+    let times: Vec<u64> = events.iter().map(|event| event.id.ms).collect();
+    assert!(times.is_sorted(), "{times:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_another_process_is_followed_and_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let world = World::over(&path).await;
+    let mut other = process(&path, &["t"], 1, "SLOW 1000 50");
+    let run = running(&world, "t").await;
+    let mut follower = world.runtime.follow(&run.id, After::Start);
+    for _ in 0..5 {
+        follower.next().await.unwrap().unwrap();
+    }
+    world.runtime.cancel(&run.id, CancelAction::Interrupt).await.unwrap();
+    while follower.next().await.unwrap().is_some() {}
+    world.runtime.wait(&run.id).await;
+    assert_eq!(world.ended(&run.id).await.status, RunStatus::Interrupted);
+    let status = tokio::task::block_in_place(|| other.wait().unwrap());
+    assert!(!status.success(), "its run did not succeed");
+    assert_eq!(world.run(says("t", "SAY on")).await.status, RunStatus::Success);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_process_left_behind_does_not_stand_in_the_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let world = World::over(&path).await;
+    let mut other = process(&path, &["t"], 1, "SLOW 1000 50");
+    let run = running(&world, "t").await;
+    let mut follower = world.runtime.follow(&run.id, After::Start);
+    follower.next().await.unwrap().unwrap();
+    // SIGKILL.
+    other.kill().unwrap();
+    tokio::task::block_in_place(|| other.wait().unwrap());
+    while follower.next().await.unwrap().is_some() {}
+    assert_eq!(world.ended(&run.id).await.error.unwrap().error, "Orphaned");
+    let next = StartRun { after_seconds: 0.1, ..says("t", "SAY on") };
+    assert_eq!(world.run(next).await.status, RunStatus::Success);
+}

@@ -1,0 +1,192 @@
+//! Leases in SQLite: columns of the runs, a counter, and locked files beside the database.
+//!
+//! Invariant: a token is compared in the transaction that writes.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use hart_kernel::Timestamp;
+use hart_runtime::port::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign, StoreError};
+use hart_runtime::{Run, StartRun};
+use hart_types::{CancelAction, CheckpointId, NodeId, RunId, RunStatus, ThreadId};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::row::{get_optional_json, get_optional_text, get_text, get_time, get_word, time};
+use super::{SqliteStore, runs, threads};
+
+#[async_trait]
+impl Leases for SqliteStore {
+    async fn join(&self, node: &NodeId) -> Result<(), StoreError> {
+        let (presence, node) = (self.presence.clone(), node.clone());
+        self.write(move |db| {
+            db.prepare_cached(&format!("DELETE FROM nodes WHERE id NOT IN ({OWNERS})"))?.execute([])?;
+            let mut statement = db.prepare_cached(OWNERS)?;
+            let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+            presence.sweep(&owners);
+            Ok(presence.join(&node))
+        })
+        .await?
+        .map_err(|error| StoreError::failed("this process cannot be made known beside the database", error))
+    }
+
+    async fn beat(&self, node: &NodeId) -> Result<Vec<Held>, StoreError> {
+        let node = node.clone();
+        self.write(move |db| {
+            db.prepare_cached(
+                "INSERT INTO nodes (id, beat) VALUES (?1, 1) ON CONFLICT DO UPDATE SET beat = beat + 1",
+            )?
+            .execute([node.as_str()])?;
+            db.prepare_cached(
+                "SELECT id, owner, token, stop FROM runs
+                 WHERE status IN ('pending', 'running') AND owner = ?1",
+            )?
+            .query_map([node.as_str()], |row| {
+                let stop: Option<CancelAction> = match row.get::<_, Option<String>>("stop")? {
+                    Some(_) => Some(get_word(row, "stop")?),
+                    None => None,
+                };
+                Ok(Held { lease: lease(row)?, stop })
+            })?
+            .collect()
+        })
+        .await
+    }
+
+    async fn holdings(&self, thread: Option<&ThreadId>) -> Result<Vec<Holding>, StoreError> {
+        let (presence, thread) = (self.presence.clone(), thread.cloned());
+        self.read(move |db| {
+            let mut statement = db.prepare_cached(
+                "SELECT runs.id, owner, token, runs.status, start_at, threads.id AS thread_id,
+                        coalesce(beat, 0) AS beat
+                 FROM runs JOIN threads ON threads.n = runs.thread LEFT JOIN nodes ON nodes.id = owner
+                 WHERE runs.status IN ('pending', 'running') AND (?1 IS NULL OR threads.id = ?1) ORDER BY runs.n",
+            )?;
+            let mut signs: HashMap<NodeId, Sign> = HashMap::new();
+            statement
+                .query_map([thread.as_ref().map(ThreadId::as_str)], |row| {
+                    let lease = lease(row)?;
+                    let holder = signs.entry(lease.node.clone());
+                    Ok(Holding {
+                        sign: *holder.or_insert_with_key(|node| presence.sign(node.as_str())),
+                        thread: get_text(row, "thread_id")?,
+                        status: get_word(row, "status")?,
+                        start_at: get_time(row, "start_at")?,
+                        beat: row.get::<_, i64>("beat")?.unsigned_abs(),
+                        lease,
+                    })
+                })?
+                .collect()
+        })
+        .await
+    }
+
+    async fn take_over(
+        &self,
+        from: &Lease,
+        node: &NodeId,
+        now: Timestamp,
+    ) -> Result<Option<Claimed>, StoreError> {
+        let (from, node) = (from.clone(), node.clone());
+        self.write(move |db| {
+            let Some(run) = runs::find(db, &from.run)?.filter(|run| run.status.is_active()) else {
+                return Ok(None);
+            };
+            if current(db, &from.run)?.as_ref() != Some(&from) {
+                return Ok(None);
+            }
+            match run.status {
+                RunStatus::Running => start(db, run, &node, now).map(Some),
+                _ => {
+                    db.prepare_cached("UPDATE runs SET owner = ?2 WHERE id = ?1")?
+                        .execute([run.id.as_str(), node.as_str()])?;
+                    claimed(db, run).map(Some)
+                }
+            }
+        })
+        .await
+    }
+
+    async fn ask_to_stop(&self, run: &RunId, action: CancelAction) -> Result<bool, StoreError> {
+        let run = run.clone();
+        self.write(move |db| {
+            db.prepare_cached("UPDATE runs SET stop = ?2 WHERE id = ?1 AND status = 'running'")?
+                .execute([run.as_str(), action.as_str()])
+        })
+        .await
+        .map(|changed| changed > 0)
+    }
+
+    async fn numbers(&self) -> Result<u64, StoreError> {
+        self.write(next_numbers).await
+    }
+}
+
+const OWNERS: &str = "SELECT owner FROM runs WHERE status IN ('pending', 'running')";
+
+/// Makes the run running, and the node's.
+pub(super) fn start(db: &Connection, run: Run, node: &NodeId, now: Timestamp) -> rusqlite::Result<Claimed> {
+    let head = threads::find(db, &run.thread)?.and_then(|(_, thread)| thread.head);
+    let token = next_numbers(db)?;
+    let base = run.base.clone().or_else(|| head.clone());
+    db.prepare_cached(
+        "UPDATE runs SET status = ?2, updated_at = ?3, base = ?4, owner = ?5, token = ?6, attempt = attempt + 1,
+                         tries = CASE WHEN mark IS ?7 THEN tries + 1 ELSE 1 END, mark = ?7
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        run.id.as_str(),
+        RunStatus::Running.as_str(),
+        time(now),
+        base.as_ref().map(CheckpointId::as_str),
+        node.as_str(),
+        i64::try_from(token).unwrap_or(i64::MAX),
+        head.as_ref().map(CheckpointId::as_str),
+    ])?;
+    claimed(db, Run { status: RunStatus::Running, updated_at: now, base, ..run })
+}
+
+/// Whether the run is still the lease's.
+pub(super) fn is_held(db: &Connection, wanted: &Lease) -> rusqlite::Result<bool> {
+    Ok(current(db, &wanted.run)?.as_ref() == Some(wanted))
+}
+
+/// The lease of a run that has not ended.
+fn current(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Lease>> {
+    db.prepare_cached("SELECT id, owner, token FROM runs WHERE id = ?1 AND status IN ('pending', 'running')")?
+        .query_row([run.as_str()], lease)
+        .optional()
+}
+
+pub(super) fn owner(db: &Connection, run: &RunId) -> rusqlite::Result<Option<NodeId>> {
+    Ok(current(db, run)?.map(|lease| lease.node))
+}
+
+fn claimed(db: &Connection, run: Run) -> rusqlite::Result<Claimed> {
+    db.prepare_cached("SELECT id, owner, token, request, attempt, tries FROM runs WHERE id = ?1")?.query_row(
+        [run.id.as_str()],
+        |row| {
+            Ok(Claimed {
+                lease: lease(row)?,
+                request: get_optional_json::<StartRun>(row, "request")?,
+                attempt: row.get("attempt")?,
+                tries: row.get("tries")?,
+                run: run.clone(),
+            })
+        },
+    )
+}
+
+fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
+    Ok(Lease {
+        run: get_text(row, "id")?,
+        node: get_optional_text(row, "owner")?.unwrap_or_else(|| "".into()),
+        token: row.get::<_, i64>("token")?.unsigned_abs(),
+    })
+}
+
+fn next_numbers(db: &Connection) -> rusqlite::Result<u64> {
+    let block = i64::try_from(NUMBERS).unwrap_or(i64::MAX);
+    db.prepare_cached("UPDATE counters SET next = next + ?1 WHERE name = 'events' RETURNING next - ?1")?
+        .query_row([block], |row| row.get::<_, i64>(0))
+        .map(i64::unsigned_abs)
+}
