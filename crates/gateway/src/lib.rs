@@ -4,7 +4,10 @@
 
 mod error;
 mod guard;
+mod openapi;
+mod owned;
 mod parse;
+mod request;
 mod routes;
 mod serve;
 mod settings;
@@ -46,7 +49,7 @@ pub fn router_with(
     settings: Settings,
 ) -> Router {
     let gateway = Gateway { runtime, closing, settings };
-    let langgraph = routes::langgraph();
+    let langgraph = routes::table().into_router();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())
         .merge(langgraph)
@@ -54,8 +57,6 @@ pub fn router_with(
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(gateway)
         .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard::watch))
-        .layer(axum::extract::DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(axum::extract::DefaultBodyLimit::max(settings.body_limit))
+        .layer(axum::middleware::from_fn_with_state(settings, request::attend))
 }
-
-/// A conversation with pictures in it is large; nothing else is.
-const BODY_LIMIT: usize = 64 << 20;

@@ -2,14 +2,38 @@
 //!
 //! Invariant: the defaults are safe on a machine that others reach.
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
+    /// How large a request may be, in bytes. A conversation with pictures in it is large; nothing else is.
+    pub body_limit: usize,
+    /// How long a request may take until its answer begins.
+    pub request_timeout: Duration,
     /// Lets webhooks go to this machine and to private networks.
     pub private_webhooks: bool,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        Self { body_limit: 64 << 20, request_timeout: Duration::from_secs(60), private_webhooks: false }
+    }
+}
+
 impl Settings {
+    #[must_use]
+    pub fn body_limit(mut self, bytes: usize) -> Self {
+        self.body_limit = bytes;
+        self
+    }
+
+    #[must_use]
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
     #[must_use]
     pub fn private_webhooks(mut self, allowed: bool) -> Self {
         self.private_webhooks = allowed;

@@ -8,6 +8,7 @@
 )]
 
 mod assistants;
+mod bad_input;
 mod crons;
 mod langgraph;
 mod refusals;

@@ -104,6 +104,13 @@ impl Server {
         self.options.lock().unwrap().clone()
     }
 
+    /// Keeps everybody from writing until it is dropped.
+    pub(crate) fn lock_store(&self) -> rusqlite::Connection {
+        let db = rusqlite::Connection::open(self.dir.path().join("hart.db")).unwrap();
+        db.execute_batch("BEGIN IMMEDIATE").unwrap();
+        db
+    }
+
     /// As if its time had come.
     pub(crate) async fn make_due(&self, cron: &str) {
         let mut cron = self.runtime.store().cron(&cron.into()).await.unwrap().unwrap();

@@ -27,6 +27,10 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<String>,
     /// How long runs may go on when the server is told to stop.
     pub drain: Duration,
+    /// How large a request may be, in bytes.
+    pub body_limit: usize,
+    /// How long a request may take until its answer begins.
+    pub request_timeout: Duration,
     /// Lets webhooks go to this machine and to private networks.
     pub private_webhooks: bool,
 }
@@ -34,8 +38,17 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// What the file does not say of the token, `HART_TOKEN` does.
     pub(super) fn read(tree: &Node, env: &Env, findings: &mut Findings) -> Self {
-        let Section { host, port, token, allowed_hosts, allowed_origins, drain_seconds, private_webhooks } =
-            checked(tree, "server", findings, sound);
+        let Section {
+            host,
+            port,
+            token,
+            allowed_hosts,
+            allowed_origins,
+            drain_seconds,
+            max_body_mb,
+            request_seconds,
+            private_webhooks,
+        } = checked(tree, "server", findings, sound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
         Self {
             host,
@@ -44,6 +57,8 @@ impl ServerConfig {
             allowed_hosts,
             allowed_origins,
             drain: Duration::from_secs(drain_seconds.into()),
+            body_limit: (max_body_mb as usize).saturating_mul(1 << 20),
+            request_timeout: Duration::from_secs(request_seconds.into()),
             private_webhooks,
         }
     }
@@ -58,6 +73,8 @@ struct Section {
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
     drain_seconds: u32,
+    max_body_mb: u32,
+    request_seconds: u32,
     private_webhooks: bool,
 }
 
@@ -70,6 +87,8 @@ impl Default for Section {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             drain_seconds: 10,
+            max_body_mb: 64,
+            request_seconds: 60,
             private_webhooks: false,
         }
     }
@@ -77,6 +96,15 @@ impl Default for Section {
 
 fn sound(section: &Section) -> Result<(), Invalid> {
     let invalid = |key, what: String, help: &str| Invalid { key, what, help: Some(help.to_owned()) };
+    for (key, value) in [("max_body_mb", section.max_body_mb), ("request_seconds", section.request_seconds)] {
+        if value == 0 {
+            return Err(invalid(
+                key,
+                format!("`{key}` is 0"),
+                "nothing could be asked then; write 1 or more",
+            ));
+        }
+    }
     if section.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
         let what = "the token is empty".to_owned();
         return Err(invalid("token", what, "write a long random text, or leave the key out"));

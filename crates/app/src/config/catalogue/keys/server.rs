@@ -2,9 +2,9 @@
 //!
 //! Invariant: the defaults told here are those of the types that are read.
 
-use super::{AMOUNT, Key, Kind, key};
+use super::{AMOUNT, COUNT, Key, Kind, key};
 
-pub(super) fn keys() -> [Key; 8] {
+pub(super) fn keys() -> [Key; 10] {
     [
         key("server", Kind::Section, "{}", "Where `hart serve` listens, and who may ask it."),
         key(
@@ -28,6 +28,8 @@ pub(super) fn keys() -> [Key; 8] {
             "Origins of web pages that may call it, beside those of loopback.",
         ),
         key("server.drain_seconds", AMOUNT, "10", "How long runs may go on when the server is told to stop."),
+        key("server.max_body_mb", COUNT, "64", "How large a request may be."),
+        key("server.request_seconds", COUNT, "60", "How long a request may take until its answer begins."),
         key(
             "server.private_webhooks",
             Kind::Bool,
