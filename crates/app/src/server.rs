@@ -5,9 +5,12 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, Listener, ServeError, Settings, listen, router_with, serve_on, tend};
+use hart_gateway::{
+    Access, Listener, OtlpError, OtlpExporter, ServeError, Settings, listen, router_with, serve_on, tend,
+};
 use hart_runtime::Runtime;
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +24,7 @@ pub struct Server {
     runtime: Runtime,
     access: Access,
     settings: Settings,
+    traces: Option<OtlpExporter>,
     drain: Duration,
 }
 
@@ -35,6 +39,8 @@ pub enum ServerError {
     },
     #[error("on {0} everybody who reaches this machine could use hart: a token is needed there")]
     NoToken(IpAddr),
+    #[error("traces cannot be sent")]
+    Traces(#[from] OtlpError),
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error(transparent)]
@@ -54,6 +60,13 @@ impl Server {
         if token.is_none() && !address.ip().is_loopback() {
             return Err(ServerError::NoToken(address.ip()));
         }
+        let traces = match &config.otlp_endpoint {
+            Some(endpoint) => {
+                let headers = config.otlp_headers.as_ref().map(|headers| headers.expose_secret().to_owned());
+                Some(OtlpExporter::new(endpoint, &headers.unwrap_or_default())?)
+            }
+            None => None,
+        };
         let listener = listen(address).await?;
         // It goes by what it was told to listen on, name or address.
         let hosts = config.allowed_hosts.iter().cloned().chain([host.to_owned()]).collect();
@@ -63,7 +76,7 @@ impl Server {
             .request_timeout(config.request_timeout)
             .private_webhooks(config.private_webhooks);
         let runtime = app.runtime().await?.clone();
-        Ok(Self { listener, runtime, access, settings, drain: config.drain })
+        Ok(Self { listener, runtime, access, settings, traces, drain: config.drain })
     }
 
     /// Where a browser on this machine finds it.
@@ -79,8 +92,11 @@ impl Server {
 
     /// Answers until `stop`; then it takes no more runs, gives those there are time to end, and closes.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ServerError> {
-        let Self { listener, runtime, access, settings, drain } = self;
+        let Self { listener, runtime, access, settings, traces, drain } = self;
         tend(&runtime, settings);
+        if let Some(traces) = traces {
+            runtime.trace_to(Arc::new(traces));
+        }
         let closing = CancellationToken::new();
         let router = router_with(runtime.clone(), access, closing.clone(), settings);
         let serving = serve_on(listener, router, closing.clone());

@@ -5,8 +5,10 @@
 mod error;
 mod guard;
 mod openapi;
+mod otlp;
 mod owned;
 mod parse;
+mod readers;
 mod request;
 mod routes;
 mod serve;
@@ -20,9 +22,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use hart_runtime::Runtime;
+use readers::Readers;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
+pub use otlp::{OtlpError, OtlpExporter};
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
 pub use settings::Settings;
 pub use tend::tend;
@@ -34,6 +38,8 @@ pub(crate) struct Gateway {
     /// Ends streams when the server is about to.
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
+    /// Who follows runs here.
+    pub(crate) readers: Readers,
 }
 
 /// All routes, at `/` and at `/api/langgraph`.
@@ -48,7 +54,7 @@ pub fn router_with(
     closing: CancellationToken,
     settings: Settings,
 ) -> Router {
-    let gateway = Gateway { runtime, closing, settings };
+    let gateway = Gateway { runtime, closing, settings, readers: Readers::default() };
     let langgraph = routes::table().into_router();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())

@@ -7,6 +7,7 @@ mod crons;
 mod docs;
 mod graphs;
 mod meta;
+mod metrics;
 mod run_request;
 mod runs;
 mod state;
@@ -30,6 +31,7 @@ fn server_routes(table: Table) -> Table {
         .route("/ok", get("Whether the server is there", meta::ok))
         .route("/info", get("What the server is", meta::info))
         .route("/health", get("Whether the server is there", meta::ok))
+        .route("/metrics", get("Counts for Prometheus", metrics::metrics))
         .route("/openapi.json", get("This description", docs::openapi))
         .route("/docs", get("This description as a page", docs::page))
         .route("/docs/page.js", get("The script of the page", docs::script))

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
+use crate::readers::Reading;
 
 /// What one reader wants of one run.
 pub(crate) struct Watch {
@@ -46,6 +47,7 @@ pub(crate) fn response(gateway: &Gateway, watch: Watch) -> Response<Body> {
             .then(|| OnDrop { runtime: gateway.runtime.clone(), run: Some(watch.run.id.clone()) }),
         run: watch.run,
         done: false,
+        _reading: gateway.readers.reading(),
     };
     let body = Body::from_stream(stream::unfold(reader, |mut reader| async move {
         let bytes = reader.next().await?;
@@ -70,6 +72,7 @@ struct Reader {
     heartbeat: Instant,
     guard: Option<OnDrop>,
     done: bool,
+    _reading: Reading,
 }
 
 impl Reader {

@@ -13,13 +13,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
 use crate::parse::read;
+use crate::readers::Readers;
 use crate::routes::RunRequest;
 use crate::settings::Settings;
 use crate::webhook::HttpPostman;
 
 /// Looks after crons and webhooks until the runtime closes. Of several processes over one store, any or all may.
 pub fn tend(runtime: &Runtime, settings: Settings) {
-    let gateway = Gateway { runtime: runtime.clone(), closing: CancellationToken::new(), settings };
+    let gateway = Gateway {
+        runtime: runtime.clone(),
+        closing: CancellationToken::new(),
+        settings,
+        readers: Readers::default(),
+    };
     runtime.keep_crons(Arc::new(Payloads { gateway }));
     runtime.keep_outbox(Arc::new(HttpPostman::new(runtime.clone(), settings)));
 }

@@ -16,6 +16,7 @@ const ROWS: &[(&str, &str, u16)] = &[
     ("GET /ok", "", 200),
     ("GET /info", "", 200),
     ("GET /health", "", 200),
+    ("GET /metrics", "", 200),
     ("GET /openapi.json", "", 200),
     ("GET /docs", "", 200),
     ("GET /docs/page.js", "", 200),

@@ -11,6 +11,7 @@ mod assistants;
 mod bad_input;
 mod crons;
 mod langgraph;
+mod operator;
 mod refusals;
 mod support;
 mod webhooks;

@@ -104,6 +104,10 @@ impl Server {
         self.options.lock().unwrap().clone()
     }
 
+    pub(crate) fn trace_to(&self, exporter: Arc<dyn hart_runtime::TraceExporter>) {
+        self.runtime.trace_to(exporter);
+    }
+
     /// Keeps everybody from writing until it is dropped.
     pub(crate) fn lock_store(&self) -> rusqlite::Connection {
         let db = rusqlite::Connection::open(self.dir.path().join("hart.db")).unwrap();

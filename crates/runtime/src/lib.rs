@@ -13,6 +13,7 @@ mod runtime;
 mod schedule;
 mod sink;
 mod tape;
+mod telemetry;
 mod values;
 mod workspaces;
 
@@ -27,4 +28,5 @@ pub use runtime::{
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
+pub use telemetry::{Attribute, BUCKETS, Metrics, NotExported, Observed, Span, SpanKind, TraceExporter};
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

@@ -12,6 +12,7 @@ mod outbox;
 mod runs;
 mod steps;
 mod threads;
+mod vitals;
 
 use std::fmt;
 
@@ -26,6 +27,7 @@ pub use outbox::{Letter, Outbox};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
 pub use steps::{HistoryQuery, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
+pub use vitals::{ActiveRuns, Vitals};
 
 /// All of them, over one place.
 pub trait Store:
@@ -38,6 +40,7 @@ pub trait Store:
     + Assistants
     + Crons
     + Outbox
+    + Vitals
     + fmt::Debug
     + Send
     + Sync
@@ -55,6 +58,7 @@ impl<S> Store for S where
         + Assistants
         + Crons
         + Outbox
+        + Vitals
         + fmt::Debug
         + Send
         + Sync

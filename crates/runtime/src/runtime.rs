@@ -6,6 +6,7 @@ mod assistants;
 mod crons;
 mod nodes;
 mod outbox;
+mod telemetry;
 mod threads;
 mod worker;
 
@@ -27,6 +28,7 @@ use crate::follow::{After, Follower};
 use crate::port::{Admission, Created, Lease, RunEnd, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::Tape;
+use crate::telemetry::{Metrics, RunWatch, Traces};
 use crate::values::ValuesEncoder;
 use crate::workspaces::Workspaces;
 use crate::{Run, Thread, Totals};
@@ -60,6 +62,8 @@ struct Inner {
     registered: Mutex<HashSet<String>>,
     /// Wakes whoever waits for the next cron.
     crons_changed: Notify,
+    metrics: Arc<Metrics>,
+    traces: Arc<Traces>,
     /// Wakes whoever delivers.
     letters_changed: Notify,
     tasks: TaskTracker,
@@ -184,6 +188,8 @@ impl Runtime {
             encoders: Mutex::default(),
             registered: Mutex::default(),
             crons_changed: Notify::new(),
+            metrics: Arc::default(),
+            traces: Arc::default(),
             letters_changed: Notify::new(),
             tasks: TaskTracker::new(),
             keeper: Mutex::default(),
@@ -384,6 +390,16 @@ impl Runtime {
 }
 
 impl Inner {
+    fn watch(&self, run: &Run, agent: &str) -> RunWatch {
+        RunWatch::new(
+            Arc::clone(&self.metrics),
+            Arc::clone(&self.traces),
+            Arc::clone(&self.clock),
+            run,
+            agent,
+        )
+    }
+
     fn lock_live(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Arc<Live>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,6 +16,7 @@ mod row;
 mod runs;
 mod steps;
 mod threads;
+mod vitals;
 mod writer;
 
 use std::path::{Path, PathBuf};

@@ -33,6 +33,10 @@ pub struct ServerConfig {
     pub request_timeout: Duration,
     /// Lets webhooks go to this machine and to private networks.
     pub private_webhooks: bool,
+    /// Where traces of runs are sent, if anywhere.
+    pub otlp_endpoint: Option<String>,
+    /// What is sent with them, as `OTEL_EXPORTER_OTLP_HEADERS` has it: keys, mostly.
+    pub otlp_headers: Option<SecretString>,
 }
 
 impl ServerConfig {
@@ -48,8 +52,11 @@ impl ServerConfig {
             max_body_mb,
             request_seconds,
             private_webhooks,
+            otlp_endpoint,
         } = checked(tree, "server", findings, sound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
+        let said = |name| env.get_non_empty(name).map(str::to_owned);
+        let otlp_endpoint = otlp_endpoint.or_else(|| said("OTEL_EXPORTER_OTLP_ENDPOINT"));
         Self {
             host,
             port,
@@ -60,6 +67,8 @@ impl ServerConfig {
             body_limit: (max_body_mb as usize).saturating_mul(1 << 20),
             request_timeout: Duration::from_secs(request_seconds.into()),
             private_webhooks,
+            otlp_endpoint,
+            otlp_headers: said("OTEL_EXPORTER_OTLP_HEADERS").map(SecretString::from),
         }
     }
 }
@@ -76,6 +85,7 @@ struct Section {
     max_body_mb: u32,
     request_seconds: u32,
     private_webhooks: bool,
+    otlp_endpoint: Option<String>,
 }
 
 impl Default for Section {
@@ -90,6 +100,7 @@ impl Default for Section {
             max_body_mb: 64,
             request_seconds: 60,
             private_webhooks: false,
+            otlp_endpoint: None,
         }
     }
 }

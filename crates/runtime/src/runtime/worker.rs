@@ -10,6 +10,8 @@ use hart_types::{CancelAction, RunId, RunStatus, ThreadId, ThreadStatus};
 
 use super::nodes::begin;
 use super::{Inner, LINGER, Live, Stage};
+use tracing::Instrument as _;
+
 use crate::checkpoints::StepLog;
 use crate::event::{LogEvent, Logged};
 use crate::port::{Claimed, Lease, RunEnd, StoreError};
@@ -27,7 +29,9 @@ impl Inner {
             loop {
                 let next = match inner.store.claim(&thread, &inner.node, inner.clock.now()).await {
                     Ok(Some(claimed)) => {
-                        execute(&inner, claimed).await;
+                        let span =
+                            tracing::info_span!("run", id = %claimed.run.id, thread = %claimed.run.thread);
+                        execute(&inner, claimed).instrument(span).await;
                         continue;
                     }
                     Ok(None) => inner.until_next(&thread).await,
@@ -91,7 +95,11 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
             }
         })
     };
-    let sink = Arc::new(RunSink::new(run.id.clone(), Arc::clone(&live.tape)));
+    let sink = Arc::new(RunSink::new(
+        run.id.clone(),
+        Arc::clone(&live.tape),
+        inner.watch(&run, &live.request.agent),
+    ));
     let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };
     let outcome = if left_behind {
         Err(Failed::Error(orphaned()))
@@ -153,6 +161,7 @@ async fn settle(
     }
     let end = end_of(inner, sink, outcome, live).await;
     let status = end.status;
+    sink.ended(status, end.error.as_ref());
     let ended = Logged { namespace: Vec::new(), event: LogEvent::Ended { status } };
     if rolled_back {
         told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
