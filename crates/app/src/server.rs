@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use hart_gateway::{
     Access, Listener, OtlpError, OtlpExporter, ServeError, Settings, listen, router_with, serve_on, tend,
+    with_page,
 };
 use hart_runtime::Runtime;
 use secrecy::ExposeSecret;
@@ -98,8 +99,8 @@ impl Server {
             runtime.trace_to(Arc::new(traces));
         }
         let closing = CancellationToken::new();
-        let router = router_with(runtime.clone(), access, closing.clone(), settings);
-        let serving = serve_on(listener, router, closing.clone());
+        let routes = with_page(router_with(runtime.clone(), access, closing.clone(), settings));
+        let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
             served = &mut serving => return Ok(served?),

@@ -11,7 +11,7 @@ use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::{Agent, BuildError, ChatModel, Clock, ModelSettings, SystemClock, Timestamp};
 use hart_models::{HttpError, Limits, ModelConfig};
-use hart_runtime::{Parts, Runtime, Workspaces};
+use hart_runtime::{Parts, Retention, Runtime, Settings, Workspaces};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 use hart_store::SqliteStore;
 
@@ -40,7 +40,8 @@ pub(crate) async fn runtime(workshop: &Arc<Workshop>) -> Result<Runtime, Storage
         workspaces: workspaces(workshop),
         clock: Arc::new(SystemClock),
     };
-    Runtime::open(parts).await.map_err(StorageError::Runs)
+    let retention = Retention { age: workshop.config.server.keep_streams, ..Retention::default() };
+    Runtime::open_with(parts, Settings { retention, ..Settings::default() }).await.map_err(StorageError::Runs)
 }
 
 async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {

@@ -17,3 +17,4 @@ mod demo;
 mod guide;
 mod middleware;
 mod middleware_at_work;
+mod settings_at_work;

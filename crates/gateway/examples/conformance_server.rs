@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, Settings, router, serve, tend};
+use hart_gateway::{Access, Settings, router, serve, tend, with_page};
 use hart_kernel::{
     Agent, AgentEvent, ChatModel, Checkpointer, EventSink, Interrupt, RunContext, SystemClock, Tool,
     ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let on_signal = stop.clone();
     let served = serve(
         SocketAddr::from(([127, 0, 0, 1], args.port)),
-        router(runtime.clone(), Access::default(), stop.clone()),
+        with_page(router(runtime.clone(), Access::default(), stop.clone())),
         stop,
         |address| println!("http://{address}"),
     );
@@ -202,6 +202,8 @@ impl Args {
             model: "mock-model".into(),
             base_url: Some(self.base_url.clone()),
             api_key: Some("none".into()),
+            // It hears every message by itself, also two in a row.
+            capabilities: serde_json::from_value(json!({"single_system_message": false}))?,
             ..ModelEntry::default()
         };
         let config = ModelConfig::resolve(entry, &|_| None)?;

@@ -3,10 +3,13 @@
 //! Invariant: a handler parses, asks the runtime, and renders. What a run may do is not decided here.
 
 mod error;
+mod events;
+mod gap;
 mod guard;
 mod openapi;
 mod otlp;
 mod owned;
+mod page;
 mod parse;
 mod readers;
 mod request;
@@ -27,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
 pub use otlp::{OtlpError, OtlpExporter};
+pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
 pub use settings::Settings;
 pub use tend::tend;
@@ -47,7 +51,7 @@ pub fn router(runtime: Runtime, access: Access, closing: CancellationToken) -> R
     router_with(runtime, access, closing, Settings::default())
 }
 
-/// As [`router`], with other settings.
+/// As [`router`], with settings of one's own.
 pub fn router_with(
     runtime: Runtime,
     access: Access,

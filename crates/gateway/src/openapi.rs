@@ -4,6 +4,8 @@
 
 use axum::Router;
 use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::handler::Handler;
 use axum::http::HeaderMap;
 use axum::routing::{MethodFilter, MethodRouter};
@@ -12,7 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::Gateway;
-use crate::parse::{Bodies, Body, Path, Query};
+use crate::parse::{Bodies, Body, Path, Query, Raw};
 
 /// All routes, with what there is to say of them.
 #[derive(Default)]
@@ -195,6 +197,15 @@ impl Part for HeaderMap {}
 impl<T: JsonSchema> Part for Body<T> {
     fn describe(parts: &mut Parts, generator: &mut SchemaGenerator) {
         parts.body = Some(generator.subschema_for::<T>());
+    }
+}
+
+impl Part for Result<WebSocketUpgrade, WebSocketUpgradeRejection> {}
+
+/// Read by the handler itself.
+impl Part for Raw {
+    fn describe(parts: &mut Parts, generator: &mut SchemaGenerator) {
+        parts.body = Some(generator.subschema_for::<Map<String, Value>>());
     }
 }
 

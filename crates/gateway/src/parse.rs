@@ -40,12 +40,23 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Bodies<T> {
     }
 }
 
+/// A body as it came.
+#[derive(Debug)]
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        Bytes::from_request(request, state).await.map(Self).map_err(|error| match error.status() {
+            status @ StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(status, "Request body too large"),
+            status => ApiError::new(status, error.body_text()),
+        })
+    }
+}
+
 async fn json<S: Send + Sync>(request: Request, state: &S) -> Result<Value, ApiError> {
-    let bytes = Bytes::from_request(request, state).await.map_err(|error| {
-        let status = error.status();
-        let too_large = status == StatusCode::PAYLOAD_TOO_LARGE;
-        ApiError::new(status, if too_large { "Request body too large".to_owned() } else { error.body_text() })
-    })?;
+    let Raw(bytes) = Raw::from_request(request, state).await?;
     let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
     serde_json::from_slice(text).map_err(|_| ApiError::unprocessable("Invalid JSON in request body"))
 }

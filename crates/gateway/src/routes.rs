@@ -3,8 +3,10 @@
 //! Invariant: one line per path, with what it is for; what a path does is in the file of its noun.
 
 mod assistants;
+mod commands;
 mod crons;
 mod docs;
+mod events;
 mod graphs;
 mod meta;
 mod metrics;
@@ -13,6 +15,7 @@ mod runs;
 mod state;
 mod stateless;
 mod store;
+mod thread_stream;
 mod threads;
 
 use crate::openapi::{Table, get, post, put};
@@ -87,6 +90,16 @@ fn thread_routes(table: Table) -> Table {
         )
         .route("/threads/{thread}/state/checkpoint", post("The state at a step", state::at_checkpoint))
         .route("/threads/{thread}/state/{checkpoint}", get("The state at a step", state::at))
+        .route(
+            "/threads/{thread}/stream",
+            get("Follow all runs of a thread", thread_stream::join).query(&[("stream_modes", "string")]),
+        )
+        .route("/threads/{thread}/commands", post("Tell a thread what to do", commands::post))
+        .route(
+            "/threads/{thread}/stream/events",
+            post("Follow channels of a thread", events::stream)
+                .get("The same over a WebSocket", events::socket),
+        )
         .route(
             "/threads/{thread}/history",
             get("The states of a thread, newest first", state::history_get)

@@ -7,6 +7,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
+    /// How often a stream shows that its line is alive. Clients take three missing beats for a dead one.
+    pub heartbeat: Duration,
     /// How large a request may be, in bytes. A conversation with pictures in it is large; nothing else is.
     pub body_limit: usize,
     /// How long a request may take until its answer begins.
@@ -17,11 +19,22 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { body_limit: 64 << 20, request_timeout: Duration::from_secs(60), private_webhooks: false }
+        Self {
+            heartbeat: Duration::from_secs(15),
+            body_limit: 64 << 20,
+            request_timeout: Duration::from_secs(60),
+            private_webhooks: false,
+        }
     }
 }
 
 impl Settings {
+    #[must_use]
+    pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
+        self.heartbeat = heartbeat;
+        self
+    }
+
     #[must_use]
     pub fn body_limit(mut self, bytes: usize) -> Self {
         self.body_limit = bytes;

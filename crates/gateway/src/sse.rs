@@ -1,15 +1,17 @@
 //! A run's frames as server-sent events.
 //!
-//! Invariant: headers go out at once, a comment at least every few seconds, and a frame is written whole or not at all.
+//! Invariant: headers go out at once, a comment at every beat, and a frame is written whole or not at all.
 
 use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream;
-use hart_runtime::{After, Follower, Frame, Renderer, Run, Runtime};
+use hart_runtime::{After, Entry, Follower, Frame, Renderer, Run, Runtime, Spelling};
 use hart_types::{CancelAction, StreamMode};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,31 +29,47 @@ pub(crate) struct Watch {
     pub(crate) cancel_on_disconnect: bool,
 }
 
-/// LangGraph's own pace; clients take three of them as a sign that the line is dead.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+/// Where bytes come from. `next` may be given up at any await without losing anything.
+pub(crate) trait Source: Send + 'static {
+    /// The next bytes to send, whole frames; `None` at the end.
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+}
 
 pub(crate) fn response(gateway: &Gateway, watch: Watch) -> Response<Body> {
-    let after = match watch.after {
-        After::Frame(id) => id.seq,
-        After::Start | After::Now => 0,
+    let renderer = Renderer::new(watch.run.clone(), watch.modes, watch.children);
+    let (seen, from) = match watch.after {
+        After::Frame(id) if renderer.remembers() => (id.seq, After::Start),
+        After::Frame(id) => (id.seq, watch.after),
+        After::Start | After::Now => (0, watch.after),
     };
     let reader = Reader {
         runtime: gateway.runtime.clone(),
-        closing: gateway.closing.clone(),
-        follower: gateway.runtime.follow(&watch.run.id, watch.after),
-        renderer: Renderer::new(watch.run.clone(), watch.modes, watch.children),
-        after,
-        heartbeat: Instant::now() + HEARTBEAT,
+        follower: gateway.runtime.follow(&watch.run.id, from),
+        renderer,
+        seen,
         guard: watch
             .cancel_on_disconnect
             .then(|| OnDrop { runtime: gateway.runtime.clone(), run: Some(watch.run.id.clone()) }),
         run: watch.run,
-        done: false,
+        entry: None,
+        ended: watch.after == After::Now,
+    };
+    respond(gateway, reader)
+}
+
+/// Sends what the source has, and a heartbeat whether or not it has any.
+pub(crate) fn respond(gateway: &Gateway, source: impl Source) -> Response<Body> {
+    let every = gateway.settings.heartbeat;
+    let line = Line {
+        source,
+        closing: gateway.closing.clone(),
+        every,
+        beat: Instant::now() + every,
         _reading: gateway.readers.reading(),
     };
-    let body = Body::from_stream(stream::unfold(reader, |mut reader| async move {
-        let bytes = reader.next().await?;
-        Some((Ok::<_, Infallible>(bytes), reader))
+    let body = Body::from_stream(stream::unfold(line, |mut line| async move {
+        let bytes = line.next().await?;
+        Some((Ok::<_, Infallible>(bytes), line))
     }));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -61,80 +79,126 @@ pub(crate) fn response(gateway: &Gateway, watch: Watch) -> Response<Body> {
     response
 }
 
+/// One connection.
+struct Line<S> {
+    source: S,
+    closing: CancellationToken,
+    every: Duration,
+    beat: Instant,
+    _reading: Reading,
+}
+
+impl<S: Source> Line<S> {
+    async fn next(&mut self) -> Option<Bytes> {
+        tokio::select! {
+            biased;
+            bytes = self.source.next() => bytes,
+            () = tokio::time::sleep_until(self.beat) => {
+                self.beat = Instant::now() + self.every;
+                Some(Bytes::from_static(b": heartbeat\n\n"))
+            }
+            () = self.closing.cancelled() => None,
+        }
+    }
+}
+
 struct Reader {
     runtime: Runtime,
-    closing: CancellationToken,
     follower: Follower,
     renderer: Renderer,
     run: Run,
     /// Frames up to this number were seen before.
-    after: u64,
-    heartbeat: Instant,
+    seen: u64,
+    /// What is being rendered.
+    entry: Option<Arc<Entry>>,
+    /// Whether the reader knows that the run is over, or did not ask.
+    ended: bool,
     guard: Option<OnDrop>,
-    done: bool,
-    _reading: Reading,
 }
 
-impl Reader {
-    /// The next bytes to send: all frames that are at hand, or a heartbeat.
+impl Source for Reader {
     async fn next(&mut self) -> Option<Bytes> {
-        if self.done {
-            return None;
-        }
         loop {
-            let entry = tokio::select! {
-                biased;
-                entry = self.follower.next() => entry,
-                () = tokio::time::sleep_until(self.heartbeat) => {
-                    self.heartbeat = Instant::now() + HEARTBEAT;
-                    return Some(Bytes::from_static(b": heartbeat\n\n"));
-                }
-                () = self.closing.cancelled() => return None,
-            };
-            let entry = match entry {
-                Ok(Some(entry)) => entry,
-                Ok(None) => {
-                    self.finish();
-                    return None;
-                }
-                Err(error) => {
-                    tracing::error!(run = %self.run.id, %error, "a stream broke off");
-                    return None;
-                }
-            };
-            let values = match self.renderer.wants_values(&entry) {
-                true => self.runtime.values_of(&self.run.thread, &entry).await.ok(),
-                false => None,
-            };
+            if self.entry.is_none() {
+                self.entry = match self.follower.next().await {
+                    Ok(Some(entry)) => Some(entry),
+                    Ok(None) => return self.finish().await,
+                    Err(error) => {
+                        tracing::error!(run = %self.run.id, %error, "a stream broke off");
+                        return None;
+                    }
+                };
+            }
+            let frames = frames(&self.runtime, &mut self.renderer, &self.run, self.entry.as_deref()?).await;
+            self.entry = None;
+            self.ended |= frames.iter().any(|frame| frame.event == "end");
             let mut out = BytesMut::new();
-            for frame in self.renderer.render(&entry, values.as_ref()) {
-                if frame.id.seq > self.after {
-                    write(&mut out, &frame);
-                }
+            for frame in frames.iter().filter(|frame| frame.id.seq > self.seen) {
+                write(&mut out, frame);
             }
             if !out.is_empty() {
                 return Some(out.freeze());
             }
         }
     }
+}
 
-    fn finish(&mut self) {
-        self.done = true;
-        // The run is over: nothing is left to cancel.
+impl Reader {
+    /// The run is over. Its log lacks the end if its server was killed; the record has it.
+    async fn finish(&mut self) -> Option<Bytes> {
+        let mut out = BytesMut::new();
+        if !self.ended {
+            let record = self.runtime.store().run(&self.run.id).await.ok().flatten();
+            if let Some(failure) = record.and_then(|run| run.error)
+                && let Ok(data) = serde_json::to_vec(&failure)
+            {
+                write_lines(&mut out, "error", &data);
+            }
+            write_lines(&mut out, "end", b"null");
+            self.ended = true;
+        }
+        // Nothing is left to cancel.
         if let Some(guard) = self.guard.take() {
             guard.disarm();
         }
+        (!out.is_empty()).then(|| out.freeze())
     }
 }
 
-fn write(out: &mut BytesMut, frame: &Frame) {
-    out.reserve(frame.event.len() + frame.data.len() + 64);
+/// What an entry looks like to a reader. The renderer is not touched before nothing is awaited any more.
+pub(crate) async fn frames(
+    runtime: &Runtime,
+    renderer: &mut Renderer,
+    run: &Run,
+    entry: &Entry,
+) -> Vec<Frame> {
+    let values = match renderer.wants_values(entry) {
+        true => runtime.values_of(&run.thread, entry, Spelling::State).await.ok(),
+        false => None,
+    };
+    renderer.render(entry, values.as_ref())
+}
+
+pub(crate) fn write(out: &mut BytesMut, frame: &Frame) {
+    write_event(out, &frame.event, &frame.data, frame.id);
+}
+
+pub(crate) fn write_event(out: &mut BytesMut, event: &str, data: &[u8], id: impl std::fmt::Display) {
+    write_lines(out, event, data);
+    // Before the empty line.
+    out.truncate(out.len().saturating_sub(2));
+    out.put_slice(b"id: ");
+    out.put_slice(id.to_string().as_bytes());
+    out.put_slice(b"\r\n\r\n");
+}
+
+/// A frame that is no place in the stream.
+pub(crate) fn write_lines(out: &mut BytesMut, event: &str, data: &[u8]) {
+    out.reserve(event.len() + data.len() + 64);
     out.put_slice(b"event: ");
-    out.put_slice(frame.event.as_bytes());
+    out.put_slice(event.as_bytes());
     out.put_slice(b"\r\ndata: ");
-    out.put_slice(&frame.data);
-    out.put_slice(b"\r\nid: ");
-    out.put_slice(frame.id.to_string().as_bytes());
+    out.put_slice(data);
     out.put_slice(b"\r\n\r\n");
 }
 

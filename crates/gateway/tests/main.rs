@@ -10,8 +10,15 @@
 mod assistants;
 mod bad_input;
 mod crons;
+mod events;
+mod gaps;
 mod langgraph;
+mod lines;
 mod operator;
+mod recorded;
 mod refusals;
+mod socket;
 mod support;
+mod thread_stream;
+mod tools;
 mod webhooks;

@@ -1,18 +1,23 @@
 //! A server with one agent, whose model says what it is told to.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hart_gateway::{Access, Settings, router_with, serve, tend};
 use hart_kernel::{Agent, Checkpointer, SystemClock, async_trait};
 use hart_models::{ScriptedModel, ScriptedTurn};
-use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
+use hart_runtime::{
+    AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Retention, Runtime,
+};
 use hart_store::SqliteStore;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::tools::tools;
 
 pub(crate) struct Server {
     address: SocketAddr,
@@ -21,7 +26,8 @@ pub(crate) struct Server {
     options: Arc<Mutex<Value>>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    dir: tempfile::TempDir,
+    home: PathBuf,
+    dir: Option<tempfile::TempDir>,
 }
 
 impl Server {
@@ -31,29 +37,57 @@ impl Server {
     }
 
     pub(crate) async fn with(answers: &[&str], access: Access) -> Self {
-        Self::set(answers, access, Settings::default()).await
+        let turns = answers.iter().map(|text| ScriptedTurn::text(*text)).collect();
+        Self::open(turns, access, Settings::default()).await
     }
 
     pub(crate) async fn set(answers: &[&str], access: Access, settings: Settings) -> Self {
-        Self::over(tempfile::tempdir().unwrap(), answers, access, settings).await
+        let turns = answers.iter().map(|text| ScriptedTurn::text(*text)).collect();
+        Self::open(turns, access, settings).await
     }
 
     /// With the data that another one left.
-    pub(crate) async fn over(
-        dir: tempfile::TempDir,
-        answers: &[&str],
+    pub(crate) async fn after(dir: tempfile::TempDir, settings: Settings) -> Self {
+        let server =
+            Self::at(dir.path(), Vec::new(), Access::default(), settings, Retention::default()).await;
+        Self { dir: Some(dir), ..server }
+    }
+
+    /// The model takes these turns, one after the other; streams beat fast.
+    pub(crate) async fn playing(turns: Vec<ScriptedTurn>) -> Self {
+        let settings = Settings::default().heartbeat(Duration::from_millis(50));
+        Self::open(turns, Access::default(), settings).await
+    }
+
+    /// Over the files of a folder that outlives it.
+    pub(crate) async fn over(home: &Path, turns: Vec<ScriptedTurn>, retention: Retention) -> Self {
+        let settings = Settings::default().heartbeat(Duration::from_millis(50));
+        Self::at(home, turns, Access::default(), settings, retention).await
+    }
+
+    async fn open(turns: Vec<ScriptedTurn>, access: Access, settings: Settings) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Self::at(dir.path(), turns, access, settings, Retention::default()).await;
+        Self { dir: Some(dir), ..server }
+    }
+
+    async fn at(
+        home: &Path,
+        turns: Vec<ScriptedTurn>,
         access: Access,
         settings: Settings,
+        retention: Retention,
     ) -> Self {
-        let model = ScriptedModel::new(answers.iter().map(|text| ScriptedTurn::text(*text)));
+        let model = ScriptedModel::new(turns);
         let options = Arc::new(Mutex::new(Value::Null));
         let parts = Parts {
-            store: Arc::new(SqliteStore::open(&dir.path().join("hart.db")).unwrap()),
+            store: Arc::new(SqliteStore::open(&home.join("hart.db")).unwrap()),
             agents: Arc::new(Agents { model: Arc::new(model), options: options.clone() }),
             workspaces: Arc::new(NoWorkspaces),
             clock: Arc::new(SystemClock),
         };
-        let runtime = Runtime::open(parts).await.unwrap();
+        let kept = hart_runtime::Settings { retention, ..Default::default() };
+        let runtime = Runtime::open_with(parts, kept).await.unwrap();
         tend(&runtime, settings);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (tell, told) = tokio::sync::oneshot::channel();
@@ -71,8 +105,17 @@ impl Server {
             options,
             stop,
             tasks,
-            dir,
+            home: home.to_owned(),
+            dir: None,
         }
+    }
+
+    pub(crate) async fn thread(&self) -> String {
+        self.post("/threads", serde_json::json!({})).await["thread_id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
@@ -110,7 +153,7 @@ impl Server {
 
     /// Keeps everybody from writing until it is dropped.
     pub(crate) fn lock_store(&self) -> rusqlite::Connection {
-        let db = rusqlite::Connection::open(self.dir.path().join("hart.db")).unwrap();
+        let db = rusqlite::Connection::open(self.home.join("hart.db")).unwrap();
         db.execute_batch("BEGIN IMMEDIATE").unwrap();
         db
     }
@@ -125,7 +168,7 @@ impl Server {
     }
 
     /// Stops, and waits until everything has.
-    pub(crate) async fn close(self) -> tempfile::TempDir {
+    pub(crate) async fn close(self) -> Option<tempfile::TempDir> {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
@@ -152,6 +195,7 @@ impl AgentFactory for Agents {
     }
 
     fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
-        Ok(Agent::builder(self.model.clone()).checkpointer(checkpointer).build().unwrap())
+        let builder = Agent::builder(self.model.clone()).name("agent").tools(tools(&self.model));
+        Ok(builder.checkpointer(checkpointer).build().unwrap())
     }
 }

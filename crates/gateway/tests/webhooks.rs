@@ -113,8 +113,8 @@ async fn a_restart_still_delivers() {
     let mut receiver = Receiver::new(&[503]).await;
     server.post("/runs/wait", says(&receiver.url())).await;
     receiver.next().await;
-    let dir = server.close().await;
-    let server = Server::over(dir, &[], Access::default(), open()).await;
+    let dir = server.close().await.unwrap();
+    let server = Server::after(dir, open()).await;
     assert_eq!(receiver.next().await.1["values"]["messages"][1]["content"], "hello");
     receiver.quiet().await;
     server.close().await;
@@ -130,8 +130,8 @@ async fn nothing_is_sent_where_it_may_not_go() {
         server.post("/runs/wait", says(&url)).await;
         receiver.next().await;
     }
-    let dir = server.close().await;
-    let server = Server::over(dir, &[], Access::default(), Settings::default()).await;
+    let dir = server.close().await.unwrap();
+    let server = Server::after(dir, Settings::default()).await;
     let again = tokio::time::timeout(Duration::from_secs(3), receiver.got.recv()).await;
     assert!(again.is_err(), "{again:?}");
     server.close().await;

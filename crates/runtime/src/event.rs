@@ -25,6 +25,10 @@ pub enum LogEvent {
     Started {
         attempt: u32,
     },
+    /// An agent begins its work inside the call that the namespace names.
+    Entered {
+        agent: String,
+    },
     /// A node begins: the model is asked, or a tool is called.
     TaskStarted {
         task: Task,

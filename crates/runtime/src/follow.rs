@@ -38,6 +38,25 @@ pub struct Follower {
     ended: bool,
 }
 
+/// What there is to read at once.
+#[derive(Debug)]
+pub(crate) enum AtHand {
+    Entry(Arc<Entry>),
+    /// There will be more.
+    Later,
+    Never,
+}
+
+/// Frames of one event share its number's place: the event is rendered again, and those that were seen are dropped.
+pub(crate) fn before_event_of(frame: EventId) -> u64 {
+    (frame.seq / FRAMES * FRAMES).saturating_sub(1)
+}
+
+/// Whether a frame's id is not behind that of the last event.
+pub fn reaches(last: EventId, frame: EventId) -> bool {
+    frame.seq < last.seq + FRAMES
+}
+
 /// How many events are read from the store at once.
 const PAGE: u64 = 512;
 /// How often a run that another process executes is looked at.
@@ -49,57 +68,79 @@ impl Follower {
         let cursor = match after {
             After::Start => Some(0),
             After::Now => tape.as_ref().map(|tape| tape.newest()),
-            // Frames of one event share its number's place; the event is rendered again and its first frames dropped.
-            After::Frame(id) => Some((id.seq / FRAMES * FRAMES).saturating_sub(1)),
+            After::Frame(id) => Some(before_event_of(id)),
         };
         Self { run, runtime, tape, cursor, ahead: VecDeque::new(), ended: false }
+    }
+
+    pub(crate) fn behind(run: RunId, runtime: Runtime, cursor: u64) -> Self {
+        let tape = runtime.tape(&run);
+        Self { run, runtime, tape, cursor: Some(cursor), ahead: VecDeque::new(), ended: false }
     }
 
     /// The next event; `None` when the run has ended and all was read.
     pub async fn next(&mut self) -> Result<Option<Arc<Entry>>, StoreError> {
         loop {
-            if let Some(entry) = self.ahead.pop_front() {
-                self.cursor = Some(entry.id.seq);
-                let last = matches!(entry.logged.event, LogEvent::Ended { .. });
-                self.ended = last && entry.logged.namespace.is_empty();
-                return Ok(Some(entry));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            let more = match self.tape.clone() {
-                Some(tape) => self.look(&tape).await?,
-                None => self.glance().await?,
-            };
-            if !more {
-                return Ok(None);
+            // Before the look, so that no change after it is missed.
+            let changes = self.tape.as_ref().map(|tape| tape.changes());
+            match self.at_hand().await? {
+                AtHand::Entry(entry) => return Ok(Some(entry)),
+                AtHand::Never => return Ok(None),
+                AtHand::Later => match (changes, &self.tape) {
+                    (Some(mut changes), Some(_)) => {
+                        let _ = changes.changed().await;
+                    }
+                    (_, None) => tokio::time::sleep(GLANCE).await,
+                    // It has come to this process meanwhile.
+                    (None, Some(_)) => {}
+                },
             }
         }
     }
 
-    /// At a run of this process.
-    async fn look(&mut self, tape: &Tape) -> Result<bool, StoreError> {
-        let mut changes = tape.changes();
+    /// The next event, if nothing has to be waited for.
+    pub(crate) async fn at_hand(&mut self) -> Result<AtHand, StoreError> {
+        loop {
+            if let Some(entry) = self.ahead.pop_front() {
+                self.cursor = Some(entry.id.seq);
+                let last = matches!(entry.logged.event, LogEvent::Ended { .. });
+                self.ended = last && entry.logged.namespace.is_empty();
+                return Ok(AtHand::Entry(entry));
+            }
+            if self.ended {
+                return Ok(AtHand::Never);
+            }
+            let nothing = match self.tape.clone() {
+                Some(tape) => self.look(&tape).await?,
+                None => self.glance().await?,
+            };
+            if let Some(nothing) = nothing {
+                return Ok(nothing);
+            }
+        }
+    }
+
+    /// At a run of this process; `None` to look again.
+    async fn look(&mut self, tape: &Tape) -> Result<Option<AtHand>, StoreError> {
         let cursor = self.cursor.unwrap_or_else(|| tape.newest());
         self.cursor = Some(cursor);
         match tape.look(cursor) {
             Look::Entries(entries) => self.ahead.extend(entries),
             Look::Behind => {
                 if !self.read_on(cursor).await? {
-                    self.cursor = Some(tape.dropped());
+                    // The store has forgotten them: the run was undone.
+                    self.cursor = Some(cursor.max(tape.dropped()));
                 }
             }
-            Look::Wait => {
-                let _ = changes.changed().await;
-            }
-            Look::End => return Ok(false),
+            Look::Wait => return Ok(Some(AtHand::Later)),
+            Look::End => return Ok(Some(AtHand::Never)),
             Look::Elsewhere => self.tape = None,
         }
-        Ok(true)
+        Ok(None)
     }
 
-    /// At a run of another process, or one that has ended.
-    async fn glance(&mut self) -> Result<bool, StoreError> {
+    /// At a run of another process, or one that has ended; `None` to look again.
+    async fn glance(&mut self) -> Result<Option<AtHand>, StoreError> {
         let store = self.runtime.store();
         // Before its events: the end of a run and the end of its log are one write.
         let active = store.run(&self.run).await?.is_some_and(|run| run.status.is_active());
@@ -109,13 +150,14 @@ impl Follower {
         };
         self.cursor = Some(cursor);
         if self.read_on(cursor).await? {
-            return Ok(true);
+            return Ok(None);
         }
         self.tape = self.runtime.tape(&self.run);
-        if active && self.tape.is_none() {
-            tokio::time::sleep(GLANCE).await;
-        }
-        Ok(active)
+        Ok(match (active, &self.tape) {
+            (false, _) => Some(AtHand::Never),
+            (true, None) => Some(AtHand::Later),
+            (true, Some(_)) => None,
+        })
     }
 
     /// Whether the store has more.

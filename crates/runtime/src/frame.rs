@@ -2,6 +2,11 @@
 //!
 //! Invariant: the same events give the same frames, live or read back, whatever else is asked for beside them.
 
+mod blocks;
+mod chain;
+mod envelope;
+mod spoken;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,6 +19,11 @@ use serde_json::{Value, json};
 
 use crate::event::{LogEvent, StepRef, Task, raw};
 use crate::{Entry, Run};
+
+use chain::Chain;
+
+pub(crate) use blocks::in_blocks;
+pub use envelope::{Channel, Envelope, EventRenderer};
 
 /// One frame. `data` is JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +43,31 @@ pub struct Renderer {
     partial: HashMap<MessageId, Value>,
     /// The second half of a `messages` frame, per task.
     metadata: HashMap<String, Arc<str>>,
+    /// For the mode `events`.
+    chain: Chain,
 }
 
 impl Renderer {
     pub fn new(run: Run, modes: Vec<StreamMode>, children: bool) -> Self {
-        Self { run, modes, children, partial: HashMap::new(), metadata: HashMap::new() }
+        Self {
+            run,
+            modes,
+            children,
+            partial: HashMap::new(),
+            metadata: HashMap::new(),
+            chain: Chain::default(),
+        }
+    }
+
+    /// Whether a frame depends on those before it: then whoever comes back has to be rendered to from the start.
+    pub fn remembers(&self) -> bool {
+        self.has(StreamMode::Events)
+            || (self.has(StreamMode::Messages) && !self.has(StreamMode::MessagesTuple))
     }
 
     /// Whether the state itself is needed to render the entry.
     pub fn wants_values(&self, entry: &Entry) -> bool {
-        let asked = [StreamMode::Values, StreamMode::Checkpoints, StreamMode::Debug];
+        let asked = [StreamMode::Values, StreamMode::Checkpoints, StreamMode::Debug, StreamMode::Events];
         matches!(entry.logged.event, LogEvent::Values { .. }) && asked.iter().any(|mode| self.has(*mode))
     }
 
@@ -109,8 +134,17 @@ impl Renderer {
             }
             LogEvent::Custom { data } if self.has(StreamMode::Custom) => add("custom".into(), bytes(data)),
             LogEvent::Failed(failure) => add("error".into(), bytes(failure)),
-            LogEvent::Ended { .. } => add("end".into(), Bytes::from_static(b"null")),
             _ => {}
+        }
+        if self.has(StreamMode::Events) {
+            let task = task_of(&entry.logged.event);
+            let metadata = task.map(|task| self.metadata(task));
+            for told in self.chain.render(&self.run, entry, values, metadata) {
+                add("events".into(), told);
+            }
+        }
+        if let LogEvent::Ended { .. } = &entry.logged.event {
+            add("end".into(), Bytes::from_static(b"null"));
         }
         frames
     }
@@ -134,14 +168,6 @@ impl Renderer {
             add("messages".into(), data.into());
         } else if self.has(StreamMode::Messages) {
             self.whole_so_far(task, message, is_chunk, add);
-        }
-        if self.has(StreamMode::Events) && is_chunk {
-            let data = json!({
-                "event": "on_chat_model_stream", "name": "model", "run_id": task.id, "tags": [],
-                "metadata": serde_json::from_str::<Value>(&self.metadata(task)).unwrap_or_default(),
-                "parent_ids": [self.run.id], "data": {"chunk": message},
-            });
-            add("events".into(), bytes(&data));
         }
     }
 
@@ -229,6 +255,16 @@ impl Renderer {
             let data = json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
             add("debug".into(), bytes(&data));
         }
+    }
+}
+
+fn task_of(event: &LogEvent) -> Option<&Task> {
+    match event {
+        LogEvent::TaskStarted { task, .. }
+        | LogEvent::TaskFinished { task, .. }
+        | LogEvent::Chunk { task, .. }
+        | LogEvent::Message { task, .. } => Some(task),
+        _ => None,
     }
 }
 

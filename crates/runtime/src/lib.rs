@@ -3,8 +3,10 @@
 //! Invariant: a run and its readers never share a task; what connects them is the log.
 
 mod checkpoints;
+mod doorbell;
 mod event;
 mod follow;
+mod follow_thread;
 mod frame;
 pub mod port;
 mod record;
@@ -18,15 +20,17 @@ mod values;
 mod workspaces;
 
 pub use event::{LogEvent, Logged, StepRef, Task};
-pub use follow::{After, Follower};
-pub use frame::{Frame, Renderer, source};
+pub use follow::{After, Follower, reaches};
+pub use follow_thread::{ThreadEvent, ThreadFollower};
+pub use frame::{Channel, Envelope, EventRenderer, Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
     ATTEMPT, Adopt, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Postman,
-    Runtime, Settings, StartError, StateError, ThreadState, Undelivered, assistant_id,
+    Retention, Runtime, Settings, StartError, StateError, ThreadState, Undelivered, assistant_id,
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
 pub use telemetry::{Attribute, BUCKETS, Metrics, NotExported, Observed, Span, SpanKind, TraceExporter};
+pub use values::Spelling;
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

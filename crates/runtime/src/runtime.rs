@@ -4,8 +4,10 @@
 
 mod assistants;
 mod crons;
+mod following;
 mod nodes;
 mod outbox;
+mod retention;
 mod telemetry;
 mod threads;
 mod worker;
@@ -24,18 +26,19 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::nodes::Signs;
-use crate::follow::{After, Follower};
+use crate::doorbell::Doorbells;
 use crate::port::{Admission, Created, Lease, RunEnd, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::Tape;
 use crate::telemetry::{Metrics, RunWatch, Traces};
-use crate::values::ValuesEncoder;
+use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspaces;
 use crate::{Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
 pub use crons::{CronError, CronRequestError, CronRequests};
 pub use outbox::{ATTEMPT, Postman, Undelivered};
+pub use retention::Retention;
 pub use threads::{StateError, ThreadState};
 
 /// A copy is the same runtime.
@@ -57,7 +60,9 @@ struct Inner {
     /// Runs that were admitted here and whose log is still at hand.
     live: Mutex<HashMap<RunId, Arc<Live>>>,
     /// What states look like, by thread: messages are encoded once.
-    encoders: Mutex<HashMap<ThreadId, Arc<ValuesEncoder>>>,
+    encoders: Mutex<HashMap<(ThreadId, Spelling), Arc<ValuesEncoder>>>,
+    /// Tell those who follow a thread that something happens on it.
+    doorbells: Arc<Doorbells>,
     /// Agents whose assistants are in the store.
     registered: Mutex<HashSet<String>>,
     /// Wakes whoever waits for the next cron.
@@ -67,7 +72,7 @@ struct Inner {
     /// Wakes whoever delivers.
     letters_changed: Notify,
     tasks: TaskTracker,
-    /// Shows that this process lives, as long as the runtime does.
+    /// Shows that this process lives and forgets what is old, as long as the runtime is there.
     keeper: Mutex<JoinSet<()>>,
     closing: CancellationToken,
 }
@@ -113,15 +118,16 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// How a runtime deals with what others left behind.
+/// How a runtime deals with what others left behind, and with what is old.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub adopt: Adopt,
+    pub retention: Retention,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { adopt: Adopt::Everything }
+        Self { adopt: Adopt::Everything, retention: Retention::default() }
     }
 }
 
@@ -186,6 +192,7 @@ impl Runtime {
             signs: Mutex::default(),
             live: Mutex::default(),
             encoders: Mutex::default(),
+            doorbells: Arc::default(),
             registered: Mutex::default(),
             crons_changed: Notify::new(),
             metrics: Arc::default(),
@@ -200,8 +207,11 @@ impl Runtime {
             runtime.inner.adopt_all().await?;
         }
         runtime.register_agents().await?;
-        let keeper = nodes::keep_alive(Arc::downgrade(&runtime.inner));
-        runtime.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).spawn(keeper);
+        let weak = Arc::downgrade(&runtime.inner);
+        let mut keeper = runtime.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        keeper.spawn(nodes::keep_alive(weak.clone()));
+        keeper.spawn(retention::forget(weak, settings.retention));
+        drop(keeper);
         Ok(runtime)
     }
 
@@ -310,18 +320,6 @@ impl Runtime {
         {
             tokio::time::sleep(GLANCE).await;
         }
-    }
-
-    /// Reads a run's log.
-    pub fn follow(&self, id: &RunId, after: After) -> Follower {
-        Follower::new(id.clone(), self.clone(), after)
-    }
-
-    /// The log of a run that waits, is executed or just ended in this process.
-    pub(crate) fn tape(&self, id: &RunId) -> Option<Arc<Tape>> {
-        let live = self.inner.lock_live().get(id).cloned()?;
-        let elsewhere = *live.stage.borrow() == Stage::Elsewhere;
-        (!elsewhere).then(|| Arc::clone(&live.tape))
     }
 
     /// Admits nothing more, gives runs until `grace` to end, then stops them.

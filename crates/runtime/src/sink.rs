@@ -32,6 +32,8 @@ pub(crate) struct RunSink {
 /// What must be remembered of an agent to tell its story.
 #[derive(Debug, Default)]
 struct Voice {
+    /// Whether the log knows of it, if it speaks inside a call.
+    entered: bool,
     step: i64,
     /// Whether the step is a batch of tool calls.
     in_tools: bool,
@@ -72,9 +74,13 @@ impl RunSink {
     }
 
     async fn tell(&self, namespace: Vec<String>, event: AgentEvent) {
-        if let AgentEvent::Child { call_id, event, .. } = event {
+        if let AgentEvent::Child { call_id, agent, event } = event {
             let inside = self.with(&namespace, |voice| voice.tool_task(&self.run, &call_id).namespace());
-            let namespace = namespace.into_iter().chain([inside]).collect();
+            let namespace: Vec<String> = namespace.into_iter().chain([inside]).collect();
+            if self.with(&namespace, |voice| !std::mem::replace(&mut voice.entered, true)) {
+                let event = LogEvent::Entered { agent: agent.to_string() };
+                self.tape.push(Logged { namespace: namespace.clone(), event }, None).await;
+            }
             return Box::pin(self.tell(namespace, *event)).await;
         }
         self.count(&event);

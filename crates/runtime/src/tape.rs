@@ -12,7 +12,7 @@ use hart_kernel::{Clock, Reached};
 use hart_types::{EventId, RunId, ThreadId};
 use tokio::sync::watch;
 
-use crate::event::Logged;
+use crate::event::{LogEvent, Logged};
 use crate::port::{Lease, NUMBERS, Store, StoreError, StoredEvent};
 
 /// How many events stay at hand for readers that are a little behind; others read from the store.
@@ -22,8 +22,11 @@ const WAITING: usize = 8192;
 /// How many go into one write.
 const BATCH: usize = 1024;
 
+/// How many events may follow the one that asks.
+const LAST_WORDS: usize = 16;
+
 /// An event becomes at most this many frames of one reader, each with a number of its own.
-pub(crate) const FRAMES: u64 = 4;
+pub(crate) const FRAMES: u64 = 8;
 
 /// An event in its place.
 #[derive(Debug)]
@@ -200,6 +203,32 @@ impl Tape {
     /// The number up to which the store alone has what there is.
     pub(crate) fn dropped(&self) -> u64 {
         self.reel().dropped
+    }
+
+    /// The number of the first event at hand behind the cursor, of a run that has begun.
+    pub(crate) fn first_after(&self, cursor: u64) -> Option<u64> {
+        let reel = self.reel();
+        let began = |entry: &Arc<Entry>| matches!(entry.logged.event, LogEvent::Started { .. });
+        if reel.dropped == 0 && !reel.entries.front().is_some_and(began) {
+            return None;
+        }
+        let at = reel.entries.partition_point(|entry| entry.id.seq <= cursor);
+        reel.entries.get(at).map(|entry| entry.id.seq)
+    }
+
+    /// The first and the last event of the run that memory knows of.
+    pub(crate) fn bounds(&self) -> Option<(EventId, EventId)> {
+        let reel = self.reel();
+        Some((reel.entries.front()?.id, reel.entries.back()?.id))
+    }
+
+    /// Whether the run has asked something and is about to end with it.
+    pub(crate) fn is_asking(&self) -> bool {
+        let reel = self.reel();
+        let asks = |entry: &Arc<Entry>| {
+            entry.logged.namespace.is_empty() && matches!(entry.logged.event, LogEvent::Paused { .. })
+        };
+        reel.entries.iter().rev().take(LAST_WORDS).any(asks)
     }
 
     pub(crate) fn look(&self, cursor: u64) -> Look {

@@ -10,10 +10,22 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::event::raw;
+use crate::frame::in_blocks;
+
+/// How messages are spelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// As LangGraph's state has them.
+    #[default]
+    State,
+    /// As its event protocol has them: an answer's content is a list of blocks.
+    Blocks,
+}
 
 /// Remembers the encoding of the list it saw last; a longer one only needs its end encoded.
 #[derive(Debug, Default)]
 pub(crate) struct ValuesEncoder {
+    spelling: Spelling,
     last: Mutex<Encoded>,
 }
 
@@ -24,6 +36,10 @@ struct Encoded {
 }
 
 impl ValuesEncoder {
+    pub(crate) fn new(spelling: Spelling) -> Self {
+        Self { spelling, last: Mutex::default() }
+    }
+
     pub(crate) fn encode(&self, snapshot: &Snapshot, more: Option<(&str, &Value)>) -> Bytes {
         let messages = self.messages(snapshot.messages());
         let size: usize = messages.iter().map(|message| message.get().len() + 1).sum();
@@ -54,7 +70,12 @@ impl ValuesEncoder {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let same = last.list.common_prefix(list);
         last.messages.truncate(same);
-        last.messages.extend(list.iter_from(same).map(|message| Arc::from(raw(message))));
+        last.messages.extend(list.iter_from(same).map(|message| {
+            Arc::from(match self.spelling {
+                Spelling::State => raw(message),
+                Spelling::Blocks => raw(&in_blocks(serde_json::to_value(message).unwrap_or_default())),
+            })
+        }));
         last.list = list.clone();
         last.messages.clone()
     }

@@ -57,12 +57,16 @@ impl World {
 
     /// All frames of a run in these modes, `(event, data)`.
     pub(crate) async fn frames(&self, run: &Run, modes: &[StreamMode], after: After) -> Vec<Frame> {
-        let mut follower = self.runtime.follow(&run.id, after);
         let mut renderer = Renderer::new(run.clone(), modes.to_vec(), false);
+        let from = match after {
+            After::Frame(_) if renderer.remembers() => After::Start,
+            after => after,
+        };
+        let mut follower = self.runtime.follow(&run.id, from);
         let mut frames = Vec::new();
         while let Some(entry) = follower.next().await.unwrap() {
             let values = match renderer.wants_values(&entry) {
-                true => Some(self.runtime.values_of(&run.thread, &entry).await.unwrap()),
+                true => Some(self.runtime.values_of(&run.thread, &entry, Spelling::State).await.unwrap()),
                 false => None,
             };
             frames.extend(renderer.render(&entry, values.as_ref()));

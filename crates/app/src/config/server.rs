@@ -37,6 +37,8 @@ pub struct ServerConfig {
     pub otlp_endpoint: Option<String>,
     /// What is sent with them, as `OTEL_EXPORTER_OTLP_HEADERS` has it: keys, mostly.
     pub otlp_headers: Option<SecretString>,
+    /// How long the stream of a run that ended can be read again.
+    pub keep_streams: Duration,
 }
 
 impl ServerConfig {
@@ -53,6 +55,7 @@ impl ServerConfig {
             request_seconds,
             private_webhooks,
             otlp_endpoint,
+            keep_streams_days,
         } = checked(tree, "server", findings, sound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
         let said = |name| env.get_non_empty(name).map(str::to_owned);
@@ -69,6 +72,7 @@ impl ServerConfig {
             private_webhooks,
             otlp_endpoint,
             otlp_headers: said("OTEL_EXPORTER_OTLP_HEADERS").map(SecretString::from),
+            keep_streams: Duration::from_secs(u64::from(keep_streams_days) * 24 * 3600),
         }
     }
 }
@@ -86,6 +90,7 @@ struct Section {
     request_seconds: u32,
     private_webhooks: bool,
     otlp_endpoint: Option<String>,
+    keep_streams_days: u32,
 }
 
 impl Default for Section {
@@ -101,6 +106,7 @@ impl Default for Section {
             request_seconds: 60,
             private_webhooks: false,
             otlp_endpoint: None,
+            keep_streams_days: 7,
         }
     }
 }
@@ -161,7 +167,8 @@ mod tests {
         };
         assert_eq!(token(json!({})), "from-the-variable");
         assert_eq!(token(json!({"token": "from-the-file"})), "from-the-file");
-        let config = load(json!({"port": 0, "drain_seconds": 0})).unwrap().server;
+        let config = load(json!({"port": 0, "drain_seconds": 0, "keep_streams_days": 2})).unwrap().server;
+        assert_eq!(config.keep_streams.as_secs(), 2 * 24 * 3600);
         assert_eq!((config.host.as_str(), config.port, config.drain.as_secs()), ("127.0.0.1", 0, 0));
     }
 

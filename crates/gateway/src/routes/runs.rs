@@ -13,7 +13,7 @@ use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::stream;
 use hart_runtime::port::RunQuery;
-use hart_runtime::{After, CancelError, Run};
+use hart_runtime::{After, CancelError, Run, Spelling};
 use hart_types::{CancelAction, RunId, StreamMode, ThreadId};
 use serde_json::{Value, json};
 
@@ -21,9 +21,10 @@ use super::run_request::{RunRequest, begin};
 use super::threads::known;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, Path, Query, limit_of, run_id, thread_id};
+use crate::gap;
+use crate::parse::{Body, Path, Query, limit_of, run_id, selected, thread_id};
 use crate::sse::{self, Watch};
-use crate::wire::{run, state};
+use crate::wire::{run, select, state};
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
@@ -70,6 +71,8 @@ pub(crate) async fn list(
     let thread = known(&gateway, &thread).await?;
     let status =
         query.get("status").map(|status| status.parse().map_err(ApiError::unprocessable)).transpose()?;
+    let keys = query.list("select");
+    selected(&keys, run::KEYS)?;
     let query = RunQuery {
         thread: Some(thread.id),
         status: status.into_iter().collect(),
@@ -77,7 +80,7 @@ pub(crate) async fn list(
         offset: query.number("offset", 0)?,
     };
     let runs = gateway.runtime.store().runs(&query).await?;
-    Ok(Json(runs.iter().map(run::json).collect()))
+    Ok(Json(runs.iter().map(|run| select(run::json(run), &keys)).collect()))
 }
 
 pub(crate) async fn get(
@@ -115,7 +118,7 @@ pub(crate) async fn join_stream(
     headers: HeaderMap,
 ) -> ApiResult<Response<HttpBody>> {
     let found = find(&gateway, path).await?;
-    follow(&gateway, found, &query, &headers)
+    follow(&gateway, found, &query, &headers).await
 }
 
 pub(crate) async fn cancel(
@@ -148,7 +151,7 @@ pub(super) async fn stop(gateway: &Gateway, id: &RunId, action: CancelAction) ->
 }
 
 /// Reads on from where the reader was.
-pub(super) fn follow(
+pub(super) async fn follow(
     gateway: &Gateway,
     found: Run,
     query: &Query,
@@ -162,17 +165,29 @@ pub(super) fn follow(
             .map(|mode| mode.parse().map_err(ApiError::unprocessable))
             .collect::<ApiResult<_>>()?,
     };
-    let after = match headers.get("last-event-id").and_then(|id| id.to_str().ok()) {
-        None => After::Now,
-        Some("-1" | "-" | "") => After::Start,
-        Some(id) => After::Frame(id.parse().map_err(ApiError::unprocessable)?),
+    let after = last_seen(headers)?;
+    let mut response = match gap::in_run(gateway, &found, after).await? {
+        Some(gap) => sse::respond(gateway, gap),
+        None => {
+            let children = asked_children(&found);
+            let cancel_on_disconnect = query.flag("cancel_on_disconnect");
+            let watch = Watch { run: found.clone(), modes, children, after, cancel_on_disconnect };
+            sse::response(gateway, watch)
+        }
     };
-    let children = found.kwargs.get("subgraphs").and_then(Value::as_bool).unwrap_or(false);
-    let cancel_on_disconnect = query.flag("cancel_on_disconnect");
-    let mut response =
-        sse::response(gateway, Watch { run: found.clone(), modes, children, after, cancel_on_disconnect });
     locate(response.headers_mut(), &found, Some("stream"));
     Ok(response)
+}
+
+/// What a reader says it has.
+pub(super) fn last_seen(headers: &HeaderMap) -> ApiResult<After> {
+    let Some(last) = headers.get("last-event-id") else { return Ok(After::Now) };
+    match last.to_str().unwrap_or("?").trim() {
+        "-1" | "-" | "" => Ok(After::Start),
+        id => id.parse().map(After::Frame).map_err(|error: String| {
+            ApiError::unprocessable(format!("Invalid last-event-id: {error}; send `-1` for the whole stream"))
+        }),
+    }
 }
 
 /// Spaces while it works, so that nobody on the way takes the line for dead; then what came out.
@@ -197,7 +212,10 @@ async fn outcome(gateway: Gateway, started: Run) -> Bytes {
     while let Ok(Some(entry)) = follower.next().await {
         match &entry.logged.event {
             hart_runtime::LogEvent::Values { interrupts, .. } if entry.logged.namespace.is_empty() => {
-                last = Some((gateway.runtime.values_of(&started.thread, &entry).await, interrupts.clone()));
+                last = Some((
+                    gateway.runtime.values_of(&started.thread, &entry, Spelling::State).await,
+                    interrupts.clone(),
+                ));
             }
             hart_runtime::LogEvent::Failed(failure) => {
                 return json!({ "__error__": failure }).to_string().into();
@@ -243,8 +261,13 @@ pub(super) fn locate(headers: &mut HeaderMap, run: &Run, way: Option<&str>) {
     set(header::CONTENT_LOCATION, place);
 }
 
+/// Whether whoever started the run asked to hear of agents inside of calls.
+pub(super) fn asked_children(run: &Run) -> bool {
+    run.kwargs.get("subgraphs").and_then(Value::as_bool).unwrap_or(false)
+}
+
 /// What whoever started the run asked to hear.
-trait AskedModes {
+pub(super) trait AskedModes {
     fn asked_modes(&self) -> Vec<StreamMode>;
 }
 

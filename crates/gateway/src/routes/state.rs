@@ -5,6 +5,7 @@
 use axum::Json;
 use axum::extract::State;
 use hart_runtime::port::HistoryQuery;
+use hart_runtime::{Thread, ThreadState};
 use hart_types::CheckpointId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -128,7 +129,17 @@ pub(crate) async fn history_get(
 async fn read(gateway: &Gateway, id: &str, at: Option<CheckpointId>) -> ApiResult<Json<Value>> {
     let thread = known(gateway, id).await?;
     let reached = gateway.runtime.state(&thread.id, at.as_ref()).await?;
-    Ok(Json(state::json(&thread.id, &reached)))
+    Ok(Json(shown(&thread, &reached)))
+}
+
+/// With why the last run failed, at the step it failed at.
+fn shown(thread: &Thread, reached: &ThreadState) -> Value {
+    let mut json = state::json(&thread.id, reached);
+    let is_head = reached.step.as_ref().is_some_and(|step| thread.head.as_ref() == Some(&step.id));
+    if let (true, Some(failure), Some(task)) = (is_head, &thread.error, json.pointer_mut("/tasks/0/error")) {
+        *task = format!("{}({:?})", failure.error, failure.message).into();
+    }
+    json
 }
 
 async fn states(gateway: &Gateway, id: &str, query: HistoryQuery) -> ApiResult<Json<Value>> {
@@ -137,5 +148,5 @@ async fn states(gateway: &Gateway, id: &str, query: HistoryQuery) -> ApiResult<J
         return Err(ApiError::unprocessable("`limit` must be between 1 and 1000"));
     }
     let states = gateway.runtime.history(&thread.id, &query).await?;
-    Ok(Json(states.iter().map(|reached| state::json(&thread.id, reached)).collect()))
+    Ok(Json(states.iter().map(|reached| shown(&thread, reached)).collect()))
 }

@@ -116,7 +116,7 @@ pub(crate) async fn join_stream(
 ) -> ApiResult<Response<HttpBody>> {
     let found = gateway.runtime.store().run(&run_id(&id)?).await?;
     let found = found.ok_or_else(|| ApiError::not_found(format!("Run with ID {id} not found")))?;
-    let mut response = runs::follow(&gateway, found.clone(), &query, &headers)?;
+    let mut response = runs::follow(&gateway, found.clone(), &query, &headers).await?;
     locate(response.headers_mut(), &found);
     Ok(response)
 }

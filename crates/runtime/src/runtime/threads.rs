@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hart_kernel::{Agent, Interrupt, RunContext, RunError, Step};
+use hart_kernel::{Agent, Interrupt, RunContext, RunError, Snapshot, Step};
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ use super::Runtime;
 use crate::checkpoints::StepLog;
 use crate::port::{HistoryQuery, StepInfo, StoreError};
 use crate::request::FactoryError;
-use crate::values::ValuesEncoder;
+use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspace;
 use crate::{Entry, Thread};
 
@@ -95,6 +95,7 @@ impl Runtime {
         cx.clock = Arc::clone(&self.inner.clock);
         cx.from = at;
         let reached = self.reader(&row)?.update(values, as_node, &cx).await.map_err(StateError::Values)?;
+        self.inner.doorbells.state_changed(thread);
         Ok(reached.checkpoint)
     }
 
@@ -139,15 +140,23 @@ impl Runtime {
     }
 
     /// The state a logged event is of, as JSON.
-    pub async fn values_of(&self, thread: &ThreadId, entry: &Entry) -> Result<Bytes, StateError> {
+    pub async fn values_of(
+        &self,
+        thread: &ThreadId,
+        entry: &Entry,
+        spelling: Spelling,
+    ) -> Result<Bytes, StateError> {
+        let encoder = self.encoder(thread, spelling);
         if let Some(reached) = &entry.reached {
-            return Ok(self.encoder(thread).encode(&reached.values, None));
+            return Ok(encoder.encode(&reached.values, None));
         }
         let at = match &entry.logged.event {
             crate::LogEvent::Values { step, .. } => Some(&step.checkpoint),
             _ => None,
         };
-        Ok(self.state(thread, at).await?.values)
+        let row = self.known(thread).await?;
+        let steps = self.inner.store.steps(thread, at).await?;
+        Ok(self.view(&row, steps)?.map_or(Bytes::from_static(b"{}"), |view| encoder.encode(&view, None)))
     }
 
     /// The agent that knows how the thread's state folds.
@@ -169,13 +178,20 @@ impl Runtime {
         steps: Vec<Step>,
         step: Option<StepInfo>,
     ) -> Result<ThreadState, StateError> {
-        if steps.is_empty() {
+        let Some(view) = self.view(row, steps)? else {
             return Ok(ThreadState { values: Bytes::from_static(b"{}"), interrupts: Vec::new(), step: None });
+        };
+        let values = self.encoder(&row.id, Spelling::State).encode(&view, None);
+        Ok(ThreadState { values, interrupts: view.interrupts().to_vec(), step })
+    }
+
+    /// What the steps come to; nothing if there are none.
+    fn view(&self, row: &Thread, steps: Vec<Step>) -> Result<Option<Snapshot>, StateError> {
+        if steps.is_empty() {
+            return Ok(None);
         }
         let agent = self.reader(row)?;
-        let view = agent.snapshot(agent.fold(steps));
-        let values = self.encoder(&row.id).encode(&view, None);
-        Ok(ThreadState { values, interrupts: view.interrupts().to_vec(), step })
+        Ok(Some(agent.snapshot(agent.fold(steps))))
     }
 
     async fn info(&self, thread: &ThreadId, step: Option<&Step>) -> Result<Option<StepInfo>, StoreError> {
@@ -189,13 +205,14 @@ impl Runtime {
         row.ok_or_else(|| StateError::NoThread(thread.clone()))
     }
 
-    /// One per thread, as long as it is read now and then.
-    fn encoder(&self, thread: &ThreadId) -> Arc<ValuesEncoder> {
+    /// One per thread and spelling, as long as it is read now and then.
+    fn encoder(&self, thread: &ThreadId, spelling: Spelling) -> Arc<ValuesEncoder> {
         let mut encoders = self.inner.encoders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if encoders.len() > ENCODERS && !encoders.contains_key(thread) {
+        let key = (thread.clone(), spelling);
+        if encoders.len() > ENCODERS && !encoders.contains_key(&key) {
             encoders.clear();
         }
-        Arc::clone(encoders.entry(thread.clone()).or_default())
+        Arc::clone(encoders.entry(key).or_insert_with(|| Arc::new(ValuesEncoder::new(spelling))))
     }
 }
 

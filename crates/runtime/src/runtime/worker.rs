@@ -105,6 +105,7 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         Err(Failed::Error(orphaned()))
     } else {
         sink.log(LogEvent::Started { attempt }).await;
+        inner.doorbells.run_began(&run.thread);
         told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
         tokio::select! {
             outcome = work(inner, &run, &live, &lease, &sink) => outcome,

@@ -4,7 +4,7 @@
 
 use super::{AMOUNT, COUNT, Key, Kind, key};
 
-pub(super) fn keys() -> [Key; 11] {
+pub(super) fn keys() -> [Key; 12] {
     [
         key("server", Kind::Section, "{}", "Where `hart serve` listens, and who may ask it."),
         key(
@@ -41,6 +41,12 @@ pub(super) fn keys() -> [Key; 11] {
             Kind::Bool,
             "false",
             "Whether webhooks may go to this machine and to private networks.",
+        ),
+        key(
+            "server.keep_streams_days",
+            AMOUNT,
+            "7",
+            "How long the stream of a run that ended can be read again.",
         ),
     ]
 }

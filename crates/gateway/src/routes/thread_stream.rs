@@ -1,0 +1,171 @@
+//! Joining a thread: the frames of all its runs, those to come as well.
+//!
+//! Invariant: the stream does not end with a run, and says where each begins and ends.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, Response};
+use bytes::{Bytes, BytesMut};
+use hart_runtime::{After, Entry, LogEvent, Renderer, Run, Runtime, ThreadEvent, ThreadFollower};
+use hart_types::{EventId, RunId, ThreadId};
+use serde_json::{Value, json};
+
+use super::runs::{AskedModes, asked_children, last_seen};
+use crate::Gateway;
+use crate::error::{ApiError, ApiResult};
+use crate::gap;
+use crate::parse::{Path, Query, thread_id};
+use crate::sse::{self, Source, write_event};
+use crate::wire::state;
+
+pub(crate) async fn join(
+    State(gateway): State<Gateway>,
+    Path(thread): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+) -> ApiResult<Response<Body>> {
+    let thread = thread_id(&thread)?;
+    let mut modes = query.list("stream_modes");
+    modes.extend(query.list("stream_mode"));
+    let wanted = Wanted::parse(&modes)?;
+    let after = last_seen(&headers)?;
+    let seen = match after {
+        After::Frame(id) => {
+            if let Some(gap) = gap::in_thread(&gateway, &thread, id).await? {
+                return Ok(sse::respond(&gateway, gap));
+            }
+            id.seq
+        }
+        After::Start | After::Now => 0,
+    };
+    let follower = gateway.runtime.follow_thread(&thread, after).await?;
+    let reader = Reader {
+        runtime: gateway.runtime.clone(),
+        thread,
+        follower,
+        wanted,
+        seen,
+        renderer: None,
+        event: None,
+    };
+    Ok(sse::respond(&gateway, reader))
+}
+
+/// The modes of a thread's stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Wanted {
+    /// Whatever each run was asked to tell.
+    runs: bool,
+    /// Where runs begin and end.
+    lifecycle: bool,
+    /// States that were changed without a run.
+    states: bool,
+}
+
+impl Wanted {
+    fn parse(modes: &[String]) -> ApiResult<Self> {
+        let mut wanted = Self::default();
+        for mode in modes {
+            match mode.as_str() {
+                "run_modes" => wanted.runs = true,
+                "lifecycle" => wanted.lifecycle = true,
+                "state_update" => wanted.states = true,
+                other => return Err(ApiError::unprocessable(format!("Invalid stream mode: {other}"))),
+            }
+        }
+        Ok(if modes.is_empty() { Self { runs: true, ..wanted } } else { wanted })
+    }
+}
+
+struct Reader {
+    runtime: Runtime,
+    thread: ThreadId,
+    follower: ThreadFollower,
+    wanted: Wanted,
+    /// Frames up to this number were seen before.
+    seen: u64,
+    renderer: Option<(RunId, Renderer)>,
+    /// What is being told.
+    event: Option<ThreadEvent>,
+}
+
+impl Source for Reader {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if self.event.is_none() {
+                match self.follower.next().await {
+                    Ok(event) => self.event = Some(event),
+                    Err(error) => {
+                        tracing::error!(thread = %self.thread, %error, "a stream broke off");
+                        return None;
+                    }
+                }
+            }
+            let out = match self.event.clone()? {
+                ThreadEvent::Logged { run, entry } => self.logged(&run, &entry).await,
+                ThreadEvent::StateChanged => self.state().await,
+            };
+            self.event = None;
+            if !out.is_empty() {
+                return Some(out.freeze());
+            }
+        }
+    }
+}
+
+impl Reader {
+    async fn logged(&mut self, run: &Arc<Run>, entry: &Entry) -> BytesMut {
+        let mut out = BytesMut::new();
+        let marks = matches!(entry.logged.event, LogEvent::Started { .. } | LogEvent::Ended { .. });
+        if !(self.wanted.runs || (self.wanted.lifecycle && marks && entry.logged.namespace.is_empty())) {
+            return out;
+        }
+        let mut renderer = match self.renderer.take() {
+            Some((id, renderer)) if id == run.id => renderer,
+            _ => self.renderer_for(run, entry).await,
+        };
+        for frame in sse::frames(&self.runtime, &mut renderer, run, entry).await {
+            match frame.event.as_ref() {
+                _ if frame.id.seq <= self.seen => {}
+                "end" => {
+                    let data = json!({"status": "run_done", "run_id": run.id}).to_string();
+                    write_event(&mut out, "metadata", data.as_bytes(), frame.id);
+                }
+                _ => sse::write(&mut out, &frame),
+            }
+        }
+        self.renderer = Some((run.id.clone(), renderer));
+        out
+    }
+
+    async fn renderer_for(&self, run: &Arc<Run>, entry: &Entry) -> Renderer {
+        let modes = if self.wanted.runs { run.asked_modes() } else { Vec::new() };
+        let mut renderer = Renderer::new(run.as_ref().clone(), modes, asked_children(run));
+        if renderer.remembers() {
+            // Whoever comes back in the middle of a run gets what follows from its beginning.
+            let mut before = self.runtime.follow(&run.id, After::Start);
+            while let Ok(Some(earlier)) = before.next().await {
+                if earlier.id.seq >= entry.id.seq {
+                    break;
+                }
+                sse::frames(&self.runtime, &mut renderer, run, &earlier).await;
+            }
+        }
+        renderer
+    }
+
+    async fn state(&self) -> BytesMut {
+        let mut out = BytesMut::new();
+        if self.wanted.states
+            && let Ok(reached) = self.runtime.state(&self.thread, None).await
+        {
+            let data = json!({"state": state::json(&self.thread, &reached), "thread_id": self.thread});
+            let ms = u64::try_from(self.runtime.now().as_millisecond()).unwrap_or(0);
+            let id = EventId { ms, seq: self.follower.cursor() };
+            write_event(&mut out, "state_update", Value::to_string(&data).as_bytes(), id);
+        }
+        out
+    }
+}
