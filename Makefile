@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build page test test-real-model test-web fmt lint unit sdks docs deny bench chaos dist fuzz clean
+.PHONY: run build page test test-real-model test-web fmt lint unit sdks openapi docs deny bench chaos dist fuzz clean
 
 ## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
@@ -19,8 +19,9 @@ PAGE_SOURCE := $(shell find web/src web/public -type f) $(wildcard web/*.ts web/
 web/dist/index.html: $(PAGE_SOURCE)
 	@scripts/build-page.sh
 
-## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, documentation, the page in a browser.
-test: toolchain page fmt lint unit sdks docs deny test-web
+## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, the API's description, documentation,
+## the page in a browser.
+test: toolchain page fmt lint unit sdks openapi docs deny test-web
 
 test-web: toolchain
 	@CARGO="$(CARGO)" scripts/test-web.sh
@@ -49,6 +50,10 @@ deny:
 	@if $(CARGO) deny --version >/dev/null 2>&1; \
 	then $(CARGO) deny --all-features check bans licenses sources; \
 	else echo "skipped: licence and dependency check (cargo install cargo-deny to have it)"; fi
+
+## The server against its own description: schemathesis (from PyPI, once), two minutes.
+openapi:
+	CARGO="$(CARGO)" scripts/test-openapi.sh
 
 ## Speed and memory, next to a raw client's floor in the same run. See docs/benchmarks.md.
 bench: toolchain

@@ -11,7 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, House, Listener, ServeError, listen, native, router, serve_on, tend, with_page};
+use hart_gateway::{
+    Access, House, Listener, OtlpError, OtlpExporter, ServeError, Settings, listen, native, router_with,
+    serve_on, tend, with_page,
+};
 use hart_runtime::{Adopt, Runtime};
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +30,8 @@ pub struct Server {
     runtime: Runtime,
     house: Arc<dyn House>,
     access: Access,
+    settings: Settings,
+    traces: Option<OtlpExporter>,
     drain: Duration,
 }
 
@@ -41,6 +46,8 @@ pub enum ServerError {
     },
     #[error("on {0} everybody who reaches this machine could use hart: a token is needed there")]
     NoToken(IpAddr),
+    #[error("traces cannot be sent")]
+    Traces(#[from] OtlpError),
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error(transparent)]
@@ -65,10 +72,21 @@ impl Server {
             token: config.token.as_ref().map(|token| token.expose_secret().to_owned()),
         };
         let (host, port) = (host.unwrap_or(&config.host), port.unwrap_or(config.port));
+        let traces = match &config.otlp_endpoint {
+            Some(endpoint) => {
+                let headers = config.otlp_headers.as_ref().map(|headers| headers.expose_secret().to_owned());
+                Some(OtlpExporter::new(endpoint, &headers.unwrap_or_default())?)
+            }
+            None => None,
+        };
+        let settings = Settings::default()
+            .body_limit(config.body_limit)
+            .request_timeout(config.request_timeout)
+            .private_webhooks(config.private_webhooks);
         let (listener, access) = listen_as(host, port, access).await?;
         let runtime = app.runtime_adopting(Adopt::Everything).await?.clone();
         let house = house::of(&app.workshop);
-        Ok(Self { listener, runtime, house, access, drain: config.drain })
+        Ok(Self { listener, runtime, house, access, settings, traces, drain: config.drain })
     }
 
     /// Where a browser on this machine finds it.
@@ -84,11 +102,14 @@ impl Server {
 
     /// Answers until `stop`; then it takes no more runs, gives those there are time to end, and closes.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ServerError> {
-        let Self { listener, runtime, house, access, drain } = self;
-        tend(&runtime);
+        let Self { listener, runtime, house, access, settings, traces, drain } = self;
+        tend(&runtime, settings);
+        if let Some(traces) = traces {
+            runtime.trace_to(Arc::new(traces));
+        }
         let closing = CancellationToken::new();
         let own = native(runtime.clone(), house, access.clone());
-        let routes = with_page(router(runtime.clone(), access, closing.clone()).merge(own));
+        let routes = with_page(router_with(runtime.clone(), access, closing.clone(), settings).merge(own));
         let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {

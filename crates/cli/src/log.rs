@@ -19,13 +19,14 @@ pub(crate) fn start(terminal: &Terminal, env: &Env, verbose: u8, configured: Log
         None => (default(terminal, verbose, configured), None),
     };
     let notes = Notes(terminal.clone());
-    let started = tracing_subscriber::fmt()
-        .with_env_filter(directives)
-        .with_ansi(terminal.err.is_colored())
-        .with_target(false)
-        .without_time()
-        .with_writer(move || notes.clone())
-        .try_init();
+    let log = tracing_subscriber::fmt().with_env_filter(directives).with_writer(move || notes.clone());
+    let started = match env.get_non_empty("HART_LOG_FORMAT") {
+        // For machines: with times, and with the ids of requests and runs.
+        Some("json") => {
+            log.json().flatten_event(true).with_current_span(false).with_span_list(true).try_init()
+        }
+        _ => log.with_ansi(terminal.err.is_colored()).with_target(false).without_time().try_init(),
+    };
     if let (Ok(()), Some(complaint)) = (started, complaint) {
         tracing::warn!("HART_LOG or RUST_LOG is not understood: {complaint}");
     }
@@ -46,10 +47,13 @@ fn default(terminal: &Terminal, verbose: u8, configured: LogLevel) -> EnvFilter 
     })
 }
 
-const OURS: [&str; 8] = [
+const OURS: [&str; 11] = [
     "hart",
     "hart_app",
     "hart_agent",
+    "hart_gateway",
+    "hart_runtime",
+    "hart_store",
     "hart_kernel",
     "hart_models",
     "hart_sandbox",

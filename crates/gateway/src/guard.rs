@@ -34,7 +34,7 @@ impl std::fmt::Debug for Access {
     }
 }
 
-const EXPOSED: &str = "content-location, location, x-pagination-total, x-pagination-next";
+const EXPOSED: &str = "content-location, location, x-pagination-total, x-pagination-next, x-request-id";
 
 pub(crate) async fn watch(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
@@ -45,9 +45,6 @@ pub(crate) async fn watch(State(access): State<Arc<Access>>, request: Request, n
         Ok(()) => next.run(request).await,
     };
     let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     if let Some(origin) = origin.filter(|origin| access.allows_origin(origin)) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));

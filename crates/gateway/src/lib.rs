@@ -7,46 +7,35 @@ mod events;
 mod gap;
 mod guard;
 mod native;
+mod openapi;
+mod otlp;
+mod owned;
 mod page;
 mod parse;
+mod readers;
+mod request;
 mod routes;
 mod serve;
+mod settings;
 mod sse;
 mod tend;
+mod webhook;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use hart_runtime::Runtime;
+use readers::Readers;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
 pub use native::{House, native};
+pub use otlp::{OtlpError, OtlpExporter};
 pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
+pub use settings::Settings;
 pub use tend::tend;
-
-/// What may be set, for all connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Settings {
-    /// How often a stream shows that its line is alive. Clients take three missing beats for a dead one.
-    pub heartbeat: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { heartbeat: Duration::from_secs(15) }
-    }
-}
-
-impl Settings {
-    pub fn heartbeat(self, heartbeat: Duration) -> Self {
-        Self { heartbeat }
-    }
-}
 
 /// What every handler is given.
 #[derive(Clone, Debug)]
@@ -55,6 +44,8 @@ pub(crate) struct Gateway {
     /// Ends streams when the server is about to.
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
+    /// Who follows runs here.
+    pub(crate) readers: Readers,
 }
 
 /// All routes, at `/` and at `/api/langgraph`.
@@ -69,8 +60,8 @@ pub fn router_with(
     closing: CancellationToken,
     settings: Settings,
 ) -> Router {
-    let gateway = Gateway { runtime, closing, settings };
-    let langgraph = routes::langgraph();
+    let gateway = Gateway { runtime, closing, settings, readers: Readers::default() };
+    let langgraph = routes::table().into_router();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())
         .merge(langgraph)
@@ -78,8 +69,6 @@ pub fn router_with(
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(gateway)
         .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard::watch))
-        .layer(axum::extract::DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(axum::extract::DefaultBodyLimit::max(settings.body_limit))
+        .layer(axum::middleware::from_fn_with_state(settings, request::attend))
 }
-
-/// A conversation with pictures in it is large; nothing else is.
-const BODY_LIMIT: usize = 64 << 20;

@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use hart_runtime::port::Order;
-use hart_types::{CheckpointId, ThreadId};
+use hart_types::{CheckpointId, RunId, ThreadId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -21,19 +21,51 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| {
-            let status = error.status();
-            let too_large = status == StatusCode::PAYLOAD_TOO_LARGE;
-            ApiError::new(
-                status,
-                if too_large { "Request body too large".to_owned() } else { error.body_text() },
-            )
-        })?;
-        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        let value: Value = serde_json::from_slice(text)
-            .map_err(|_| ApiError::unprocessable("Invalid JSON in request body"))?;
-        let value = without_nulls(value);
-        T::deserialize(value).map(Self).map_err(|error| ApiError::unprocessable(error.to_string()))
+        object(json(request, state).await?).map(Self)
+    }
+}
+
+/// A JSON body that is a list of such.
+#[derive(Debug)]
+pub(crate) struct Bodies<T>(pub(crate) Vec<T>);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Bodies<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        match json(request, state).await? {
+            Value::Array(items) => items.into_iter().map(object).collect::<Result<_, _>>().map(Self),
+            _ => Err(ApiError::unprocessable("the body must be a list of objects")),
+        }
+    }
+}
+
+/// A body as it came.
+#[derive(Debug)]
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        Bytes::from_request(request, state).await.map(Self).map_err(|error| match error.status() {
+            status @ StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(status, "Request body too large"),
+            status => ApiError::new(status, error.body_text()),
+        })
+    }
+}
+
+async fn json<S: Send + Sync>(request: Request, state: &S) -> Result<Value, ApiError> {
+    let Raw(bytes) = Raw::from_request(request, state).await?;
+    let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+    serde_json::from_slice(text).map_err(|_| ApiError::unprocessable("Invalid JSON in request body"))
+}
+
+/// A list of a type's fields in their order would do as well for serde, and surprise everybody else.
+fn object<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+    match value {
+        Value::Object(map) => read(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
+        _ => Err(ApiError::unprocessable("the body must be an object")),
     }
 }
 
@@ -42,11 +74,18 @@ pub(crate) fn read<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Ap
     T::deserialize(Value::Object(map)).map_err(|error| ApiError::unprocessable(error.to_string()))
 }
 
-/// Fields that are `null` are not there.
-fn without_nulls(value: Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(map.into_iter().filter(|(_, value)| !value.is_null()).collect()),
-        other => other,
+/// Parts of the path, readable as text.
+#[derive(Debug)]
+pub(crate) struct Path<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> axum::extract::FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, state: &S) -> Result<Self, ApiError> {
+        match axum::extract::Path::<T>::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(path)) => Ok(Self(path)),
+            Err(error) => Err(ApiError::unprocessable(error.body_text())),
+        }
     }
 }
 
@@ -118,6 +157,13 @@ pub(crate) fn thread_id(text: &str) -> Result<ThreadId, ApiError> {
         Ok(ThreadId::from(text))
     } else {
         Err(ApiError::unprocessable("Invalid thread ID: must be a UUID"))
+    }
+}
+
+pub(crate) fn run_id(text: &str) -> Result<RunId, ApiError> {
+    match uuid::Uuid::parse_str(text) {
+        Ok(_) => Ok(RunId::from(text)),
+        Err(_) => Err(ApiError::unprocessable("Invalid run ID: must be a UUID")),
     }
 }
 

@@ -1,13 +1,15 @@
 //! The table of routes.
 //!
-//! Invariant: one line per path; what a path does is in the file of its noun.
+//! Invariant: one line per path, with what it is for; what a path does is in the file of its noun.
 
 mod assistants;
 mod commands;
 mod crons;
+mod docs;
 mod events;
 mod graphs;
 mod meta;
+mod metrics;
 mod run_request;
 mod runs;
 mod state;
@@ -16,64 +18,151 @@ mod store;
 mod thread_stream;
 mod threads;
 
-use axum::Router;
-use axum::routing::{get, post, put};
-
-use crate::Gateway;
+use crate::openapi::{Table, get, post, put};
 
 pub(crate) use run_request::RunRequest;
 
-/// LangGraph's own.
-pub(crate) fn langgraph() -> Router<Gateway> {
-    Router::new()
-        .route("/ok", get(meta::ok))
-        .route("/info", get(meta::info))
-        .route("/health", get(meta::ok))
-        .route("/assistants", post(assistants::create))
-        .route("/assistants/search", post(assistants::search))
-        .route("/assistants/count", post(assistants::count))
+/// All of them.
+pub(crate) fn table() -> Table {
+    let table = assistant_routes(server_routes(Table::default()));
+    store_routes(run_routes(thread_routes(table)))
+}
+
+/// The server itself, and what describes it.
+fn server_routes(table: Table) -> Table {
+    table
+        .route("/ok", get("Whether the server is there", meta::ok))
+        .route("/info", get("What the server is", meta::info))
+        .route("/health", get("Whether the server is there", meta::ok))
+        .route("/metrics", get("Counts for Prometheus", metrics::metrics))
+        .route("/openapi.json", get("This description", docs::openapi))
+        .route("/docs", get("This description as a page", docs::page))
+        .route("/docs/page.js", get("The script of the page", docs::script))
+        .route("/docs/page.css", get("The style of the page", docs::style))
+}
+
+fn assistant_routes(table: Table) -> Table {
+    table
+        .route("/assistants", post("Make an assistant", assistants::create))
+        .route("/assistants/search", post("Find assistants", assistants::search))
+        .route("/assistants/count", post("Count assistants", assistants::count))
         .route(
             "/assistants/{assistant}",
-            get(assistants::get).patch(assistants::patch).delete(assistants::delete),
+            get("Read an assistant", assistants::get)
+                .patch("Change an assistant: a new version", assistants::patch)
+                .delete("Forget an assistant", assistants::delete)
+                .query(&[("delete_threads", "boolean")]),
         )
-        .route("/assistants/{assistant}/versions", post(assistants::versions))
-        .route("/assistants/{assistant}/latest", post(assistants::set_latest))
-        .route("/assistants/{assistant}/graph", get(graphs::graph))
-        .route("/assistants/{assistant}/schemas", get(graphs::schemas))
-        .route("/assistants/{assistant}/subgraphs", get(graphs::subgraphs))
-        .route("/assistants/{assistant}/subgraphs/{namespace}", get(graphs::subgraphs))
-        .route("/threads", post(threads::create))
-        .route("/threads/search", post(threads::search))
-        .route("/threads/count", post(threads::count))
-        .route("/threads/prune", post(threads::prune))
-        .route("/threads/{thread}", get(threads::get).patch(threads::patch).delete(threads::delete))
-        .route("/threads/{thread}/copy", post(threads::copy))
-        .route("/threads/{thread}/state", get(state::get).post(state::update))
-        .route("/threads/{thread}/state/checkpoint", post(state::at_checkpoint))
-        .route("/threads/{thread}/state/{checkpoint}", get(state::at))
-        .route("/threads/{thread}/history", get(state::history_get).post(state::history))
-        .route("/threads/{thread}/stream", get(thread_stream::join))
-        .route("/threads/{thread}/commands", post(commands::post))
-        .route("/threads/{thread}/stream/events", post(events::stream).get(events::socket))
-        .route("/threads/{thread}/runs", get(runs::list).post(runs::create))
-        .route("/threads/{thread}/runs/stream", post(runs::stream))
-        .route("/threads/{thread}/runs/wait", post(runs::wait))
-        .route("/threads/{thread}/runs/{run}", get(runs::get).delete(runs::delete))
-        .route("/threads/{thread}/runs/{run}/join", get(runs::join))
-        .route("/threads/{thread}/runs/{run}/stream", get(runs::join_stream))
-        .route("/threads/{thread}/runs/{run}/cancel", post(runs::cancel))
-        .route("/store/items", put(store::put).get(store::get).delete(store::delete))
-        .route("/store/items/search", post(store::search))
-        .route("/store/namespaces", post(store::namespaces))
-        .route("/runs", post(stateless::create))
-        .route("/runs/stream", post(stateless::stream))
-        .route("/runs/wait", post(stateless::wait))
-        .route("/runs/batch", post(stateless::batch))
-        .route("/runs/cancel", post(stateless::cancel))
-        .route("/runs/crons", post(crons::create))
-        .route("/runs/crons/search", post(crons::search))
-        .route("/runs/crons/count", post(crons::count))
-        .route("/runs/crons/{cron}", get(crons::get).patch(crons::patch).delete(crons::delete))
-        .route("/threads/{thread}/runs/crons", post(crons::create_on_thread))
-        .route("/runs/{run}/stream", get(stateless::join_stream))
+        .route(
+            "/assistants/{assistant}/versions",
+            post("List the versions of an assistant", assistants::versions),
+        )
+        .route(
+            "/assistants/{assistant}/latest",
+            post("Go to a version of an assistant", assistants::set_latest),
+        )
+        .route("/assistants/{assistant}/graph", get("The shape of an agent", graphs::graph))
+        .route("/assistants/{assistant}/schemas", get("What an agent takes and gives", graphs::schemas))
+        .route("/assistants/{assistant}/subgraphs", get("Agents inside of an agent: none", graphs::subgraphs))
+        .route(
+            "/assistants/{assistant}/subgraphs/{namespace}",
+            get("Agents inside of an agent: none", graphs::subgraphs),
+        )
+}
+
+fn thread_routes(table: Table) -> Table {
+    table
+        .route("/threads", post("Make a thread", threads::create))
+        .route("/threads/search", post("Find threads", threads::search))
+        .route("/threads/count", post("Count threads", threads::count))
+        .route("/threads/prune", post("Forget several threads", threads::prune))
+        .route(
+            "/threads/{thread}",
+            get("Read a thread", threads::get)
+                .patch("Change the metadata of a thread", threads::patch)
+                .delete("Forget a thread", threads::delete),
+        )
+        .route("/threads/{thread}/copy", post("Copy a thread with its history", threads::copy))
+        .route(
+            "/threads/{thread}/state",
+            get("What a thread has come to", state::get)
+                .post("Write to the state of a thread", state::update),
+        )
+        .route("/threads/{thread}/state/checkpoint", post("The state at a step", state::at_checkpoint))
+        .route("/threads/{thread}/state/{checkpoint}", get("The state at a step", state::at))
+        .route(
+            "/threads/{thread}/stream",
+            get("Follow all runs of a thread", thread_stream::join).query(&[("stream_modes", "string")]),
+        )
+        .route("/threads/{thread}/commands", post("Tell a thread what to do", commands::post))
+        .route(
+            "/threads/{thread}/stream/events",
+            post("Follow channels of a thread", events::stream)
+                .get("The same over a WebSocket", events::socket),
+        )
+        .route(
+            "/threads/{thread}/history",
+            get("The states of a thread, newest first", state::history_get)
+                .query(&[("limit", "integer"), ("before", "string")])
+                .post("The states of a thread, newest first", state::history),
+        )
+}
+
+fn run_routes(table: Table) -> Table {
+    table
+        .route(
+            "/threads/{thread}/runs",
+            get("The runs of a thread, newest first", runs::list)
+                .query(&[("limit", "integer"), ("offset", "integer"), ("status", "string")])
+                .post("Start a run", runs::create),
+        )
+        .route("/threads/{thread}/runs/stream", post("Start a run and follow it", runs::stream))
+        .route("/threads/{thread}/runs/wait", post("Start a run and wait for what it comes to", runs::wait))
+        .route(
+            "/threads/{thread}/runs/{run}",
+            get("Read a run", runs::get).delete("Forget a run and undo it", runs::delete),
+        )
+        .route("/threads/{thread}/runs/{run}/join", get("Wait for what a run comes to", runs::join))
+        .route(
+            "/threads/{thread}/runs/{run}/stream",
+            get("Follow a run", runs::join_stream)
+                .query(&[("stream_mode", "string"), ("cancel_on_disconnect", "boolean")]),
+        )
+        .route(
+            "/threads/{thread}/runs/{run}/cancel",
+            post("Stop a run", runs::cancel).query(&[("wait", "boolean"), ("action", "string")]),
+        )
+        .route("/runs", post("Start a run on a thread of its own", stateless::create))
+        .route("/runs/stream", post("Start a run on a thread of its own and follow it", stateless::stream))
+        .route("/runs/wait", post("Start a run on a thread of its own and wait for it", stateless::wait))
+        .route("/runs/batch", post("Start several runs", stateless::batch))
+        .route("/runs/cancel", post("Stop several runs", stateless::cancel).query(&[("action", "string")]))
+        .route("/runs/crons", post("Make a cron", crons::create))
+        .route("/runs/crons/search", post("Find crons", crons::search))
+        .route("/runs/crons/count", post("Count crons", crons::count))
+        .route(
+            "/runs/crons/{cron}",
+            get("Read a cron", crons::get)
+                .patch("Change a cron", crons::patch)
+                .delete("End a cron", crons::delete),
+        )
+        .route("/threads/{thread}/runs/crons", post("Make a cron on a thread", crons::create_on_thread))
+        .route(
+            "/runs/{run}/stream",
+            get("Follow a run", stateless::join_stream)
+                .query(&[("stream_mode", "string"), ("cancel_on_disconnect", "boolean")]),
+        )
+}
+
+fn store_routes(table: Table) -> Table {
+    table
+        .route(
+            "/store/items",
+            put("Keep an item", store::put)
+                .get("Read an item", store::get)
+                .query(&[("namespace", "string"), ("key", "string")])
+                .delete("Forget an item", store::delete),
+        )
+        .route("/store/items/search", post("Find items", store::search))
+        .route("/store/namespaces", post("Find namespaces", store::namespaces))
 }

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
+use crate::readers::Reading;
 
 /// What one reader wants of one run.
 pub(crate) struct Watch {
@@ -59,7 +60,13 @@ pub(crate) fn response(gateway: &Gateway, watch: Watch) -> Response<Body> {
 /// Sends what the source has, and a heartbeat whether or not it has any.
 pub(crate) fn respond(gateway: &Gateway, source: impl Source) -> Response<Body> {
     let every = gateway.settings.heartbeat;
-    let line = Line { source, closing: gateway.closing.clone(), every, beat: Instant::now() + every };
+    let line = Line {
+        source,
+        closing: gateway.closing.clone(),
+        every,
+        beat: Instant::now() + every,
+        _reading: gateway.readers.reading(),
+    };
     let body = Body::from_stream(stream::unfold(line, |mut line| async move {
         let bytes = line.next().await?;
         Some((Ok::<_, Infallible>(bytes), line))
@@ -78,6 +85,7 @@ struct Line<S> {
     closing: CancellationToken,
     every: Duration,
     beat: Instant,
+    _reading: Reading,
 }
 
 impl<S: Source> Line<S> {

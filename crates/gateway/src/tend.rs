@@ -1,4 +1,4 @@
-//! What a server does beside answering: starts the runs of crons when they are due.
+//! What a server does beside answering: starts the runs of crons when they are due, and tells of runs that have ended.
 //!
 //! Invariant: a process that does not serve does none of it.
 
@@ -11,15 +11,23 @@ use hart_runtime::{CronRequestError, CronRequests, Runtime, StartRun};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::Gateway;
 use crate::parse::read;
+use crate::readers::Readers;
 use crate::routes::RunRequest;
-use crate::{Gateway, Settings};
+use crate::settings::Settings;
+use crate::webhook::HttpPostman;
 
-/// Looks after crons until the runtime closes. Of several processes over one store, any or all may.
-pub fn tend(runtime: &Runtime) {
-    let closing = CancellationToken::new();
-    let gateway = Gateway { runtime: runtime.clone(), closing, settings: Settings::default() };
+/// Looks after crons and webhooks until the runtime closes. Of several processes over one store, any or all may.
+pub fn tend(runtime: &Runtime, settings: Settings) {
+    let gateway = Gateway {
+        runtime: runtime.clone(),
+        closing: CancellationToken::new(),
+        settings,
+        readers: Readers::default(),
+    };
     runtime.keep_crons(Arc::new(Payloads { gateway }));
+    runtime.keep_outbox(Arc::new(HttpPostman::new(runtime.clone(), settings)));
 }
 
 /// Crons were made with the body of a request.

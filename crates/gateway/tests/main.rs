@@ -8,11 +8,13 @@
 )]
 
 mod assistants;
+mod bad_input;
 mod crons;
 mod events;
 mod gaps;
 mod langgraph;
 mod lines;
+mod operator;
 mod page;
 mod recorded;
 mod refusals;
@@ -21,3 +23,4 @@ mod socket;
 mod support;
 mod thread_stream;
 mod tools;
+mod webhooks;

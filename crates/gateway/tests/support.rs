@@ -1,7 +1,7 @@
 //! A server with one agent, whose model says what it is told to.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ pub(crate) struct Server {
     options: Arc<Mutex<Value>>,
     stop: CancellationToken,
     tasks: TaskTracker,
-    _dir: Option<tempfile::TempDir>,
+    home: PathBuf,
+    dir: Option<tempfile::TempDir>,
 }
 
 impl Server {
@@ -38,6 +39,18 @@ impl Server {
     pub(crate) async fn with(answers: &[&str], access: Access) -> Self {
         let turns = answers.iter().map(|text| ScriptedTurn::text(*text)).collect();
         Self::open(turns, access, Settings::default()).await
+    }
+
+    pub(crate) async fn set(answers: &[&str], access: Access, settings: Settings) -> Self {
+        let turns = answers.iter().map(|text| ScriptedTurn::text(*text)).collect();
+        Self::open(turns, access, settings).await
+    }
+
+    /// With the data that another one left.
+    pub(crate) async fn after(dir: tempfile::TempDir, settings: Settings) -> Self {
+        let server =
+            Self::at(dir.path(), Vec::new(), Access::default(), settings, Retention::default()).await;
+        Self { dir: Some(dir), ..server }
     }
 
     /// The model takes these turns, one after the other; streams beat fast.
@@ -55,7 +68,7 @@ impl Server {
     async fn open(turns: Vec<ScriptedTurn>, access: Access, settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let server = Self::at(dir.path(), turns, access, settings, Retention::default()).await;
-        Self { _dir: Some(dir), ..server }
+        Self { dir: Some(dir), ..server }
     }
 
     async fn at(
@@ -75,7 +88,7 @@ impl Server {
         };
         let kept = hart_runtime::Settings { retention, ..Default::default() };
         let runtime = Runtime::open_with(parts, kept).await.unwrap();
-        tend(&runtime);
+        tend(&runtime, settings);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (tell, told) = tokio::sync::oneshot::channel();
         let served = serve(
@@ -92,7 +105,8 @@ impl Server {
             options,
             stop,
             tasks,
-            _dir: None,
+            home: home.to_owned(),
+            dir: None,
         }
     }
 
@@ -133,6 +147,17 @@ impl Server {
         self.options.lock().unwrap().clone()
     }
 
+    pub(crate) fn trace_to(&self, exporter: Arc<dyn hart_runtime::TraceExporter>) {
+        self.runtime.trace_to(exporter);
+    }
+
+    /// Keeps everybody from writing until it is dropped.
+    pub(crate) fn lock_store(&self) -> rusqlite::Connection {
+        let db = rusqlite::Connection::open(self.home.join("hart.db")).unwrap();
+        db.execute_batch("BEGIN IMMEDIATE").unwrap();
+        db
+    }
+
     /// As if its time had come.
     pub(crate) async fn make_due(&self, cron: &str) {
         let mut cron = self.runtime.store().cron(&cron.into()).await.unwrap().unwrap();
@@ -143,11 +168,12 @@ impl Server {
     }
 
     /// Stops, and waits until everything has.
-    pub(crate) async fn close(self) {
+    pub(crate) async fn close(self) -> Option<tempfile::TempDir> {
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         self.runtime.close(Duration::from_secs(1)).await;
+        self.dir
     }
 }
 

@@ -16,6 +16,7 @@ mod runtime;
 mod schedule;
 mod sink;
 mod tape;
+mod telemetry;
 mod values;
 mod workspaces;
 
@@ -26,10 +27,11 @@ pub use frame::{Channel, Envelope, EventRenderer, Frame, Renderer, source};
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use runtime::{
-    Adopt, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Retention, Runtime,
-    Settings, StartError, StateError, ThreadState, assistant_id,
+    ATTEMPT, Adopt, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Postman,
+    Retention, Runtime, Settings, StartError, StateError, ThreadState, Undelivered, assistant_id,
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
+pub use telemetry::{Attribute, BUCKETS, Metrics, NotExported, Observed, Span, SpanKind, TraceExporter};
 pub use values::Spelling;
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

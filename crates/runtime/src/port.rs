@@ -9,9 +9,11 @@ mod effects;
 mod events;
 mod items;
 mod leases;
+mod outbox;
 mod runs;
 mod steps;
 mod threads;
+mod vitals;
 
 use std::fmt;
 
@@ -23,9 +25,11 @@ pub use effects::Effects;
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
+pub use outbox::{Letter, Outbox};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
 pub use steps::{HistoryQuery, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
+pub use vitals::{ActiveRuns, Vitals};
 
 /// All of them, over one place.
 pub trait Store:
@@ -38,6 +42,8 @@ pub trait Store:
     + Items
     + Assistants
     + Crons
+    + Outbox
+    + Vitals
     + fmt::Debug
     + Send
     + Sync
@@ -55,6 +61,8 @@ impl<S> Store for S where
         + Items
         + Assistants
         + Crons
+        + Outbox
+        + Vitals
         + fmt::Debug
         + Send
         + Sync

@@ -48,7 +48,7 @@ impl Thread {
 }
 
 /// One execution of an agent on a thread.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
     pub thread: ThreadId,

@@ -6,8 +6,10 @@ mod assistants;
 mod crons;
 mod following;
 mod nodes;
+mod outbox;
 mod parts;
 mod retention;
+mod telemetry;
 mod threads;
 mod worker;
 
@@ -31,12 +33,14 @@ use crate::doorbell::Doorbells;
 use crate::port::{Admission, Created, Lease, RunEnd, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::Tape;
+use crate::telemetry::{Metrics, RunWatch, Traces};
 use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspaces;
 use crate::{Run, Thread, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
 pub use crons::{CronError, CronRequestError, CronRequests};
+pub use outbox::{ATTEMPT, Postman, Undelivered};
 pub use parts::{Adopt, Parts, Settings};
 pub use retention::Retention;
 pub use threads::{StateError, ThreadState};
@@ -69,6 +73,10 @@ struct Inner {
     registered: Mutex<HashSet<String>>,
     /// Wakes whoever waits for the next cron.
     crons_changed: Notify,
+    metrics: Arc<Metrics>,
+    traces: Arc<Traces>,
+    /// Wakes whoever delivers.
+    letters_changed: Notify,
     tasks: TaskTracker,
     /// Shows that this process lives and forgets what is old, as long as the runtime is there.
     keeper: Mutex<JoinSet<()>>,
@@ -157,6 +165,9 @@ impl Runtime {
             doorbells: Arc::default(),
             registered: Mutex::default(),
             crons_changed: Notify::new(),
+            metrics: Arc::default(),
+            traces: Arc::default(),
+            letters_changed: Notify::new(),
             tasks: TaskTracker::new(),
             keeper: Mutex::default(),
             closing: CancellationToken::new(),
@@ -189,6 +200,11 @@ impl Runtime {
 
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// How long until then, at least a moment.
+    fn until(&self, at: Timestamp) -> Duration {
+        Duration::try_from(at.duration_since(self.now())).unwrap_or_default().max(Duration::from_millis(1))
     }
 
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
@@ -359,6 +375,16 @@ impl Live {
 }
 
 impl Inner {
+    fn watch(&self, run: &Run, agent: &str) -> RunWatch {
+        RunWatch::new(
+            Arc::clone(&self.metrics),
+            Arc::clone(&self.traces),
+            Arc::clone(&self.clock),
+            run,
+            agent,
+        )
+    }
+
     fn lock_live(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Arc<Live>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -432,6 +458,7 @@ fn interrupted(at: Timestamp) -> RunEnd {
         thread_status: ThreadStatus::Idle,
         at,
         base: None,
+        values: None,
         events: Vec::new(),
     }
 }

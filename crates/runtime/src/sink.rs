@@ -6,20 +6,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::{AgentEvent, EventSink, Interrupt, Reached, async_trait};
-use hart_types::{Message, MessageId, RunId, ToolCallId, UsageMetadata};
+use hart_types::{Message, MessageId, RunId, RunStatus, ToolCallId, UsageMetadata};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use crate::Totals;
 use crate::event::{LogEvent, Logged, StepRef, Task, empty, raw};
 use crate::tape::{Entry, Tape};
+use crate::telemetry::RunWatch;
 use crate::values::ValuesEncoder;
+use crate::{Failure, Totals};
 
 /// Hears one run, its agent and the agents inside of its calls.
 #[derive(Debug)]
 pub(crate) struct RunSink {
     run: RunId,
     tape: Arc<Tape>,
+    watch: RunWatch,
     /// One voice per agent, by namespace; held only to note what was said.
     voices: Mutex<HashMap<Vec<String>, Voice>>,
     totals: Mutex<Totals>,
@@ -45,8 +47,20 @@ struct Voice {
 }
 
 impl RunSink {
-    pub(crate) fn new(run: RunId, tape: Arc<Tape>) -> Self {
-        Self { run, tape, voices: Mutex::default(), totals: Mutex::default(), reached: Mutex::default() }
+    pub(crate) fn new(run: RunId, tape: Arc<Tape>, watch: RunWatch) -> Self {
+        Self {
+            run,
+            tape,
+            watch,
+            voices: Mutex::default(),
+            totals: Mutex::default(),
+            reached: Mutex::default(),
+        }
+    }
+
+    /// Tells whoever looks at all runs how this one ended.
+    pub(crate) fn ended(&self, status: RunStatus, error: Option<&Failure>) {
+        self.watch.ended(status, &self.totals(), error);
     }
 
     /// Goes on where the log of earlier attempts ends.
@@ -91,6 +105,7 @@ impl RunSink {
             return Box::pin(self.tell(namespace, *event)).await;
         }
         self.count(&event);
+        self.watch.hear(&namespace, &event);
         let is_root = namespace.is_empty();
         let reached = match &event {
             AgentEvent::Values(reached) if is_root => Some(reached.clone()),
@@ -299,4 +314,10 @@ fn usage(chunk: &Message) -> Option<&UsageMetadata> {
         hart_types::Body::AiChunk(chunk) => chunk.ai.usage.as_ref(),
         _ => None,
     }
+}
+
+/// What a call is called by whoever works inside of it.
+pub(crate) fn call_namespace(run: &str, call: &str) -> String {
+    let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{run}/{call}").as_bytes());
+    Task { id: id.to_string(), node: "tools".to_owned(), step: 0 }.namespace()
 }

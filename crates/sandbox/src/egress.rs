@@ -2,7 +2,6 @@
 //!
 //! Invariant: a connection goes to an address that was vetted, never to a name that is resolved a second time.
 
-mod address;
 mod proxy;
 mod rules;
 

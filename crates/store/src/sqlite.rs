@@ -10,12 +10,14 @@ mod events;
 mod items;
 mod leases;
 mod migrations;
+mod outbox;
 mod presence;
 mod readers;
 mod row;
 mod runs;
 mod steps;
 mod threads;
+mod vitals;
 mod writer;
 
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ mod crons;
 mod effects;
 mod events;
 mod leases;
+mod outbox;
 mod runs;
 mod steps;
 mod threads;

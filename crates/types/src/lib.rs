@@ -2,6 +2,7 @@
 //!
 //! Invariant: this crate does no IO and knows no runtime; it holds what crosses a wire, and nothing that acts.
 
+mod address;
 mod content;
 mod id;
 mod interrupt;
@@ -11,6 +12,7 @@ mod stop_reason;
 mod tool_call;
 mod usage;
 
+pub use address::is_public_address;
 pub use content::{Block, BlockView, Content, FileSource, ImageSource};
 pub use id::{
     AssistantId, CheckpointId, CronId, MessageId, NodeId, RunId, SandboxId, ThreadId, ToolCallId, UserId,

@@ -27,6 +27,16 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<String>,
     /// How long runs may go on when the server is told to stop.
     pub drain: Duration,
+    /// How large a request may be, in bytes.
+    pub body_limit: usize,
+    /// How long a request may take until its answer begins.
+    pub request_timeout: Duration,
+    /// Lets webhooks go to this machine and to private networks.
+    pub private_webhooks: bool,
+    /// Where traces of runs are sent, if anywhere.
+    pub otlp_endpoint: Option<String>,
+    /// What is sent with them, as `OTEL_EXPORTER_OTLP_HEADERS` has it: keys, mostly.
+    pub otlp_headers: Option<SecretString>,
     /// How long the stream of a run that ended can be read again.
     pub keep_streams: Duration,
 }
@@ -34,9 +44,22 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// What the file does not say of the token, `HART_TOKEN` does.
     pub(super) fn read(tree: &Node, env: &Env, findings: &mut Findings) -> Self {
-        let Section { host, port, token, allowed_hosts, allowed_origins, drain_seconds, keep_streams_days } =
-            checked(tree, "server", findings, sound);
+        let Section {
+            host,
+            port,
+            token,
+            allowed_hosts,
+            allowed_origins,
+            drain_seconds,
+            max_body_mb,
+            request_seconds,
+            private_webhooks,
+            otlp_endpoint,
+            keep_streams_days,
+        } = checked(tree, "server", findings, sound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
+        let said = |name| env.get_non_empty(name).map(str::to_owned);
+        let otlp_endpoint = otlp_endpoint.or_else(|| said("OTEL_EXPORTER_OTLP_ENDPOINT"));
         Self {
             host,
             port,
@@ -44,6 +67,11 @@ impl ServerConfig {
             allowed_hosts,
             allowed_origins,
             drain: Duration::from_secs(drain_seconds.into()),
+            body_limit: (max_body_mb as usize).saturating_mul(1 << 20),
+            request_timeout: Duration::from_secs(request_seconds.into()),
+            private_webhooks,
+            otlp_endpoint,
+            otlp_headers: said("OTEL_EXPORTER_OTLP_HEADERS").map(SecretString::from),
             keep_streams: Duration::from_secs(u64::from(keep_streams_days) * 24 * 3600),
         }
     }
@@ -58,6 +86,10 @@ struct Section {
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
     drain_seconds: u32,
+    max_body_mb: u32,
+    request_seconds: u32,
+    private_webhooks: bool,
+    otlp_endpoint: Option<String>,
     keep_streams_days: u32,
 }
 
@@ -70,6 +102,10 @@ impl Default for Section {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             drain_seconds: 10,
+            max_body_mb: 64,
+            request_seconds: 60,
+            private_webhooks: false,
+            otlp_endpoint: None,
             keep_streams_days: 7,
         }
     }
@@ -77,6 +113,15 @@ impl Default for Section {
 
 fn sound(section: &Section) -> Result<(), Invalid> {
     let invalid = |key, what: String, help: &str| Invalid { key, what, help: Some(help.to_owned()) };
+    for (key, value) in [("max_body_mb", section.max_body_mb), ("request_seconds", section.request_seconds)] {
+        if value == 0 {
+            return Err(invalid(
+                key,
+                format!("`{key}` is 0"),
+                "nothing could be asked then; write 1 or more",
+            ));
+        }
+    }
     if section.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
         let what = "the token is empty".to_owned();
         return Err(invalid("token", what, "write a long random text, or leave the key out"));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, House};
+use hart_gateway::{Access, House, Settings};
 use hart_kernel::{Agent, BuildError, Checkpointer, SystemClock, async_trait};
 use hart_runtime::{
     AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime, Workspace,
@@ -112,7 +112,8 @@ impl ServerBuilder {
             clock: Arc::new(SystemClock),
         };
         let runtime = Runtime::open(parts).await.map_err(StorageError::Runs)?;
-        Ok(Server { listener, runtime, house: Arc::new(Bare), access, drain })
+        let settings = Settings::default();
+        Ok(Server { listener, runtime, house: Arc::new(Bare), access, settings, traces: None, drain })
     }
 }
 

@@ -3,22 +3,24 @@
 //! Invariant: a change is a new version; the old ones stay and can be gone back to.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use hart_runtime::port::{
     Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, ThreadQuery, VersionQuery,
 };
 use hart_types::AssistantId;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::threads::pagination;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, Query, limit_of, order_of, selected};
+use crate::parse::{Body, Path, Query, limit_of, order_of, selected};
 use crate::wire::assistant;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantCreate")]
 pub(crate) struct Create {
     graph_id: String,
     assistant_id: Option<String>,
@@ -28,7 +30,8 @@ pub(crate) struct Create {
 }
 
 /// What a version is of.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantSettings")]
 struct Settings {
     name: Option<String>,
     description: Option<String>,
@@ -38,7 +41,7 @@ struct Settings {
     metadata: Map<String, Value>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum IfExists {
     Raise,
@@ -84,7 +87,8 @@ pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) 
     Ok(Json(assistant::json(&gateway.runtime.assistant(&id).await?)))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantPatch")]
 pub(crate) struct Patch {
     graph_id: Option<String>,
     #[serde(flatten)]
@@ -138,7 +142,8 @@ pub(crate) async fn delete(
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantSearch")]
 pub(crate) struct Search {
     graph_id: Option<String>,
     name: Option<String>,
@@ -176,7 +181,8 @@ pub(crate) async fn count(
     Ok(Json(gateway.runtime.count_assistants(search.query()?).await?.into()))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantVersions")]
 pub(crate) struct Versions {
     #[serde(default)]
     metadata: Map<String, Value>,
@@ -197,7 +203,8 @@ pub(crate) async fn versions(
     Ok(Json(versions.iter().map(assistant::version).collect()))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AssistantLatest")]
 pub(crate) struct Latest {
     version: u64,
 }

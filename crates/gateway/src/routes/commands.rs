@@ -3,8 +3,7 @@
 //! Invariant: what is wrong with a command is told in its answer; only what is no command at all is an HTTP error.
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::Thread;
@@ -15,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::run_request::{RunRequest, begin};
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::thread_id;
+use crate::parse::{Path, Raw, thread_id};
 
 /// A command whose envelope is in order.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(crate) async fn post(
     State(gateway): State<Gateway>,
     Path(thread): Path<String>,
     headers: HeaderMap,
-    body: Bytes,
+    Raw(body): Raw,
 ) -> ApiResult<Response> {
     let thread = thread_id(&thread)?;
     let body: Value =

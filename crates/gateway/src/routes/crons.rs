@@ -3,12 +3,13 @@
 //! Invariant: what a cron will ask for is checked when it is made, as the request of a run is.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use hart_kernel::Timestamp;
 use hart_runtime::CronError;
 use hart_runtime::port::{Cron, CronQuery, CronSort};
 use hart_types::{CronId, ThreadId};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -16,11 +17,11 @@ use super::run_request::RunRequest;
 use super::threads::{known, pagination};
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, limit_of, order_of, read, selected, thread_id};
+use crate::parse::{Body, Path, limit_of, order_of, read, selected, thread_id};
 use crate::wire::cron;
 
 /// When it comes; the rest of the body is what its runs are asked with.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 struct Timing {
     schedule: Option<String>,
     timezone: Option<String>,
@@ -29,7 +30,7 @@ struct Timing {
     enabled: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum OnRunCompleted {
     Delete,
@@ -131,7 +132,8 @@ pub(crate) async fn delete(State(gateway): State<Gateway>, Path(id): Path<String
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "CronSearch")]
 pub(crate) struct Search {
     assistant_id: Option<String>,
     thread_id: Option<String>,

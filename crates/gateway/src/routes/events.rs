@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse;
 use futures_util::future::{pending, select_all};
@@ -20,14 +21,14 @@ use super::commands::{self, Command, Refusal};
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{EventLines, EventReader, Filter, encode};
-use crate::parse::thread_id;
+use crate::parse::{Path, Raw, thread_id};
 use crate::sse;
 
 pub(crate) async fn stream(
     State(gateway): State<Gateway>,
     Path(thread): Path<String>,
     headers: HeaderMap,
-    body: Bytes,
+    Raw(body): Raw,
 ) -> ApiResult<Response<HttpBody>> {
     let thread = thread_id(&thread)?;
     let body: Value =
@@ -45,10 +46,11 @@ pub(crate) async fn socket(
     State(gateway): State<Gateway>,
     Path(thread): Path<String>,
     headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> ApiResult<Response<HttpBody>> {
     let thread = thread_id(&thread)?;
-    let upgrade = upgrade.max_message_size(crate::BODY_LIMIT);
+    let upgrade = upgrade.map_err(|refused| ApiError::bad_request(refused.body_text()))?;
+    let upgrade = upgrade.max_message_size(gateway.settings.body_limit);
     Ok(upgrade
         .on_upgrade(move |socket| {
             let connection = Connection { gateway, thread, headers, subscriptions: Vec::new(), seq: 0 };

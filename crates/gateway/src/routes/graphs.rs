@@ -3,11 +3,12 @@
 //! Invariant: hart's agents have one shape: a model that calls tools.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde_json::{Value, json};
 
 use crate::Gateway;
 use crate::error::ApiResult;
+use crate::parse::Path;
 
 pub(crate) async fn graph(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
     gateway.runtime.assistant(&id).await?;

@@ -6,15 +6,19 @@ use axum::http::HeaderMap;
 use hart_kernel::{Breakpoints, Nodes};
 use hart_runtime::{After, Input, Run, StartRun, recursion_limit};
 use hart_types::{Durability, MultitaskStrategy, OnDisconnect, StreamMode, ThreadId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
+use crate::owned;
 use crate::parse::{checkpoint, one_or_many};
 use crate::sse::Watch;
+use crate::webhook;
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RunCreate")]
 pub(crate) struct RunRequest {
     assistant_id: String,
     input: Option<Value>,
@@ -26,11 +30,14 @@ pub(crate) struct RunRequest {
     #[serde(default)]
     context: Map<String, Value>,
     #[serde(default, deserialize_with = "one_or_many")]
+    #[schemars(with = "Option<Vec<String>>")]
     stream_mode: Option<Vec<StreamMode>>,
     #[serde(default)]
     stream_subgraphs: bool,
+    #[schemars(with = "Option<String>")]
     multitask_strategy: Option<MultitaskStrategy>,
     if_not_exists: Option<String>,
+    #[schemars(with = "Option<String>")]
     on_disconnect: Option<OnDisconnect>,
     on_completion: Option<String>,
     #[serde(default)]
@@ -38,16 +45,23 @@ pub(crate) struct RunRequest {
     checkpoint: Option<Map<String, Value>>,
     checkpoint_id: Option<String>,
     #[serde(default, deserialize_with = "nodes")]
+    #[schemars(with = "Option<Vec<String>>")]
     interrupt_before: Nodes,
     #[serde(default, deserialize_with = "nodes")]
+    #[schemars(with = "Option<Vec<String>>")]
     interrupt_after: Nodes,
+    #[schemars(with = "Option<String>")]
     durability: Option<Durability>,
     checkpoint_during: Option<bool>,
     webhook: Option<String>,
     /// All of it, for those who ask what a run was started with.
     #[serde(flatten)]
+    #[schemars(skip)]
     _more: Map<String, Value>,
 }
+
+/// In seconds.
+const LONGEST_DELAY: f64 = 366.0 * 24.0 * 3600.0;
 
 /// Starts the run that a request asks for.
 pub(crate) async fn begin(
@@ -93,10 +107,8 @@ impl RunRequest {
         idempotency_key: Option<String>,
     ) -> ApiResult<StartRun> {
         let assistant = gateway.runtime.assistant(&self.assistant_id).await?;
-        if self.webhook.is_some() {
-            return Err(ApiError::unprocessable(
-                "`webhook` is not supported yet: follow the run, or ask for it later",
-            ));
+        if let Some(url) = &self.webhook {
+            webhook::check(url, gateway.settings)?;
         }
         let options = self.options()?;
         let kwargs = self.kwargs();
@@ -109,6 +121,9 @@ impl RunRequest {
         start.recursion_limit = recursion_limit(&self.config).or(start.recursion_limit);
         start.multitask = self.multitask_strategy.unwrap_or(MultitaskStrategy::Enqueue);
         start.create_thread = self.if_not_exists.as_deref() == Some("create");
+        if self.after_seconds > LONGEST_DELAY {
+            return Err(ApiError::unprocessable("`after_seconds` must be less than a year"));
+        }
         start.after_seconds = self.after_seconds.max(0.0);
         start.checkpoint = checkpoint(self.checkpoint_id, self.checkpoint.as_ref());
         start.breakpoints = Breakpoints { before: self.interrupt_before, after: self.interrupt_after };
@@ -142,12 +157,14 @@ impl RunRequest {
         if let Some(command) = &self.command {
             return command_input(command, has_thread);
         }
-        Ok(match self.input.clone() {
-            None | Some(Value::Null) => Input::Continue,
-            Some(Value::Object(values)) => Input::Values(values),
+        let mut values = match self.input.clone() {
+            None | Some(Value::Null) => return Ok(Input::Continue),
+            Some(Value::Object(values)) => values,
             // A bare message, or a list of them.
-            Some(messages) => Input::Values(Map::from_iter([("messages".to_owned(), messages)])),
-        })
+            Some(messages) => Map::from_iter([("messages".to_owned(), messages)]),
+        };
+        owned::strip(&mut values);
+        Ok(Input::Values(values))
     }
 
     fn kwargs(&self) -> Map<String, Value> {
@@ -160,14 +177,14 @@ impl RunRequest {
         add("context", Value::Object(self.context.clone()));
         add("stream_mode", modes.into());
         add("subgraphs", self.stream_subgraphs.into());
-        add("webhook", Value::Null);
+        add("webhook", self.webhook.clone().into());
         add("resumable", true.into());
         kwargs
     }
 }
 
 fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<Input> {
-    let update = match command.get("update") {
+    let mut update = match command.get("update") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(map)) => map.clone(),
         Some(Value::Array(pairs)) => pairs.iter().filter_map(pair).collect(),
@@ -175,6 +192,7 @@ fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<In
             return Err(ApiError::unprocessable("`command.update` must be an object or a list of pairs"));
         }
     };
+    owned::strip(&mut update);
     if command.get("goto").is_some_and(|goto| !goto.is_null()) {
         return Err(ApiError::unprocessable(
             "`command.goto` is not supported: hart's agents decide where to go",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body as HttpBody;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ use super::threads::known;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::gap;
-use crate::parse::{Body, Query, selected, thread_id};
+use crate::parse::{Body, Path, Query, limit_of, run_id, selected, thread_id};
 use crate::sse::{self, Watch};
 use crate::wire::{run, select, state};
 
@@ -76,7 +76,7 @@ pub(crate) async fn list(
     let query = RunQuery {
         thread: Some(thread.id),
         status: status.into_iter().collect(),
-        limit: query.number("limit", 10)?,
+        limit: limit_of(Some(query.number("limit", 10)?), 10)?,
         offset: query.number("offset", 0)?,
     };
     let runs = gateway.runtime.store().runs(&query).await?;
@@ -241,7 +241,7 @@ async fn outcome(gateway: Gateway, started: Run) -> Bytes {
 
 pub(super) async fn find(gateway: &Gateway, (thread, id): (String, String)) -> ApiResult<Run> {
     let thread: ThreadId = thread_id(&thread)?;
-    let found = gateway.runtime.store().run(&RunId::from(id.as_str())).await?;
+    let found = gateway.runtime.store().run(&run_id(&id)?).await?;
     found
         .filter(|run| run.thread == thread)
         .ok_or_else(|| ApiError::not_found(format!("Run with ID {id} not found")))

@@ -3,17 +3,19 @@
 //! Invariant: reading changes nothing, and a change is a new step.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use hart_runtime::port::HistoryQuery;
 use hart_runtime::{Thread, ThreadState};
 use hart_types::CheckpointId;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::threads::known;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, Query, checkpoint};
+use crate::owned;
+use crate::parse::{Body, Path, Query, checkpoint};
 use crate::wire::state;
 
 pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
@@ -27,7 +29,8 @@ pub(crate) async fn at(
     read(&gateway, &id, Some(checkpoint.into())).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "StateAtCheckpoint")]
 pub(crate) struct AtCheckpoint {
     checkpoint: Map<String, Value>,
 }
@@ -40,7 +43,8 @@ pub(crate) async fn at_checkpoint(
     read(&gateway, &id, checkpoint(None, Some(&body.checkpoint))).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "StateUpdate")]
 pub(crate) struct UpdateState {
     values: Option<Value>,
     as_node: Option<String>,
@@ -66,18 +70,20 @@ pub(crate) async fn update(
     {
         return Err(ApiError::bad_request(format!("Node {node} does not exist")));
     }
-    let values = match body.values {
+    let mut values = match body.values {
         None => Map::new(),
         Some(Value::Object(map)) => map,
         Some(_) => return Err(ApiError::bad_request("`values` must be an object")),
     };
+    owned::strip(&mut values);
     let at = checkpoint(body.checkpoint_id, body.checkpoint.as_ref());
     let step = gateway.runtime.update_state(&thread.id, values, as_node, at).await?;
     let place = json!({"thread_id": thread.id, "checkpoint_ns": "", "checkpoint_id": step});
     Ok(Json(json!({"checkpoint": place, "configurable": place, "checkpoint_id": step})))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "StateHistory")]
 pub(crate) struct History {
     limit: Option<u64>,
     before: Option<Value>,

@@ -4,12 +4,13 @@
 
 use axum::Json;
 use axum::body::Body as HttpBody;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use hart_runtime::Run;
 use hart_runtime::port::RunQuery;
-use hart_types::{RunId, RunStatus};
+use hart_types::RunStatus;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use super::run_request::{RunRequest, begin};
 use super::runs;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, Query, thread_id};
+use crate::parse::{Bodies, Body, Path, Query, run_id, thread_id};
 use crate::sse;
 use crate::wire::run;
 
@@ -57,7 +58,7 @@ pub(crate) async fn wait(
 
 pub(crate) async fn batch(
     State(gateway): State<Gateway>,
-    Body(requests): Body<Vec<RunRequest>>,
+    Bodies(requests): Bodies<RunRequest>,
 ) -> ApiResult<Json<Value>> {
     // All of them are checked before one is started.
     let mut starts = Vec::with_capacity(requests.len());
@@ -71,7 +72,8 @@ pub(crate) async fn batch(
     Ok(Json(started.into()))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RunsCancel")]
 pub(crate) struct CancelMany {
     status: Option<String>,
     thread_id: Option<String>,
@@ -89,6 +91,9 @@ pub(crate) async fn cancel(
         None | Some("all") => vec![RunStatus::Pending, RunStatus::Running],
         Some(status) => vec![status.parse().map_err(ApiError::unprocessable)?],
     };
+    for id in &many.run_ids {
+        run_id(id)?;
+    }
     let thread = many.thread_id.as_deref().map(thread_id).transpose()?;
     let active = RunQuery { thread, status, limit: 1000, offset: 0 };
     let found = gateway.runtime.store().runs(&active).await?;
@@ -109,7 +114,7 @@ pub(crate) async fn join_stream(
     query: Query,
     headers: HeaderMap,
 ) -> ApiResult<Response<HttpBody>> {
-    let found = gateway.runtime.store().run(&RunId::from(id.as_str())).await?;
+    let found = gateway.runtime.store().run(&run_id(&id)?).await?;
     let found = found.ok_or_else(|| ApiError::not_found(format!("Run with ID {id} not found")))?;
     let mut response = runs::follow(&gateway, found.clone(), &query, &headers).await?;
     locate(response.headers_mut(), &found);

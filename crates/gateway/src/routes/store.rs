@@ -7,15 +7,17 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Condition, Item, ItemQuery};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, Query};
+use crate::parse::{Body, Query, limit_of};
 use crate::wire::time;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ItemPut")]
 pub(crate) struct Put {
     #[serde(default)]
     namespace: Vec<String>,
@@ -30,7 +32,8 @@ pub(crate) async fn put(State(gateway): State<Gateway>, Body(put): Body<Put>) ->
         return Ok(refusal);
     }
     let now = gateway.runtime.now();
-    let lives = put.ttl.and_then(|minutes| std::time::Duration::try_from_secs_f64(minutes * 60.0).ok());
+    let lives = put.ttl.map(|minutes| std::time::Duration::try_from_secs_f64(minutes * 60.0)).transpose();
+    let lives = lives.map_err(|_| ApiError::unprocessable("`ttl` must be a number of minutes"))?;
     let item = Item {
         namespace: put.namespace,
         key: put.key,
@@ -58,7 +61,8 @@ pub(crate) async fn get(State(gateway): State<Gateway>, query: Query) -> ApiResu
     Ok(Json(item.as_ref().map(shown)).into_response())
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ItemDelete")]
 pub(crate) struct Delete {
     #[serde(default)]
     namespace: Vec<String>,
@@ -73,7 +77,8 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ItemSearch")]
 pub(crate) struct Search {
     #[serde(default)]
     namespace_prefix: Vec<String>,
@@ -99,7 +104,7 @@ pub(crate) async fn search(
         prefix: search.namespace_prefix,
         filter,
         words: search.query,
-        limit: search.limit.unwrap_or(10),
+        limit: limit_of(search.limit, 10)?,
         offset: search.offset,
     };
     let items = gateway.runtime.store().search_items(&query, gateway.runtime.now()).await?;
@@ -113,7 +118,8 @@ pub(crate) async fn search(
     Ok(Json(json!({ "items": items.iter().map(scored).collect::<Vec<_>>() })))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NamespaceSearch")]
 pub(crate) struct Namespaces {
     #[serde(default)]
     prefix: Vec<String>,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use bytes::{Bytes, BytesMut};
 use hart_runtime::{After, Entry, LogEvent, Renderer, Run, Runtime, ThreadEvent, ThreadFollower};
@@ -16,7 +16,7 @@ use super::runs::{AskedModes, asked_children, last_seen};
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::gap;
-use crate::parse::{Query, thread_id};
+use crate::parse::{Path, Query, thread_id};
 use crate::sse::{self, Source, write_event};
 use crate::wire::state;
 

@@ -5,21 +5,23 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
 use hart_runtime::{StateError, Thread};
 use hart_types::{ThreadId, ThreadStatus};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, limit_of, order_of, selected, thread_id};
+use crate::parse::{Body, Path, limit_of, order_of, selected, thread_id};
 use crate::wire::{select, thread};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadCreate")]
 pub(crate) struct Create {
     thread_id: Option<String>,
     #[serde(default)]
@@ -48,7 +50,8 @@ pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) 
     Ok(Json(full(&gateway, &row).await?))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadPatch")]
 pub(crate) struct Patch {
     metadata: Option<Map<String, Value>>,
 }
@@ -80,13 +83,15 @@ pub(crate) async fn delete(State(gateway): State<Gateway>, Path(id): Path<String
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadSearch")]
 pub(crate) struct Search {
     #[serde(default)]
     metadata: Map<String, Value>,
     #[serde(default)]
     values: Map<String, Value>,
     ids: Option<Vec<String>>,
+    #[schemars(with = "Option<String>")]
     status: Option<ThreadStatus>,
     limit: Option<u64>,
     #[serde(default)]
@@ -138,7 +143,8 @@ pub(crate) async fn count(
     Ok(Json(gateway.runtime.store().count_threads(&search.query()?).await?.into()))
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadPrune")]
 pub(crate) struct Prune {
     #[serde(default)]
     thread_ids: Vec<String>,

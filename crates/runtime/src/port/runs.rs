@@ -70,6 +70,8 @@ pub struct RunEnd {
     pub at: Timestamp,
     /// The step the run started from, once it is known.
     pub base: Option<CheckpointId>,
+    /// What it came to, as JSON, for whoever is to be told of its end.
+    pub values: Option<bytes::Bytes>,
     /// The last of its log.
     pub events: Vec<StoredEvent>,
 }

@@ -156,10 +156,6 @@ impl Runtime {
         }
         Ok(())
     }
-
-    fn until(&self, at: Timestamp) -> Duration {
-        Duration::try_from(at.duration_since(self.now())).unwrap_or_default().max(Duration::from_millis(1))
-    }
 }
 
 /// The first time after now, if it does not come to its end before.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hart_kernel::{Agent, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
 use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId, ThreadStatus};
 use serde_json::json;
+use tracing::Instrument as _;
 
 use super::nodes::begin;
 use super::{Inner, LINGER, Live, Settings, Stage};
@@ -17,6 +18,7 @@ use crate::journal::RunJournal;
 use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::request::{AgentRequest, Input, StartRun};
 use crate::sink::RunSink;
+use crate::values::ValuesEncoder;
 use crate::workspaces::{Workspace, WorkspaceError};
 use crate::{Entry, Failure, Run};
 
@@ -28,7 +30,9 @@ impl Inner {
             loop {
                 let next = match inner.store.claim(&thread, &inner.node, inner.clock.now()).await {
                     Ok(Some(claimed)) => {
-                        execute(&inner, claimed).await;
+                        let span =
+                            tracing::info_span!("run", id = %claimed.run.id, thread = %claimed.run.thread);
+                        execute(&inner, claimed).instrument(span).await;
                         continue;
                     }
                     Ok(None) => inner.until_next(&thread).await,
@@ -102,7 +106,11 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
             }
         })
     };
-    let sink = Arc::new(RunSink::new(run.id.clone(), Arc::clone(&live.tape)));
+    let sink = Arc::new(RunSink::new(
+        run.id.clone(),
+        Arc::clone(&live.tape),
+        inner.watch(&run, &live.request.agent),
+    ));
     let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };
     let working = async {
         if attempt > 1 {
@@ -128,6 +136,7 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         () = live.lost.cancelled() => None,
     };
     let Some(last) = settled else { return inner.let_go(&run.id, &live, &lease).await };
+    inner.letters_changed.notify_waiters();
     inner.finish(&live, last);
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
@@ -148,6 +157,13 @@ async fn told(sink: &RunSink, kind: &str, done: Result<(), WorkspaceError>) {
     }
 }
 
+/// What a run came to, if somebody is to be told of its end.
+fn told_of(run: &Run, sink: &RunSink) -> Option<bytes::Bytes> {
+    let asked = run.kwargs.get("webhook").is_some_and(|webhook| !webhook.is_null());
+    let reached = if asked { sink.reached() } else { None };
+    reached.map(|reached| ValuesEncoder::default().encode(&reached.values, None))
+}
+
 /// Writes how the run ended; its last event, or none if that was not ours to write.
 async fn settle(
     inner: &Inner,
@@ -165,6 +181,7 @@ async fn settle(
     }
     let end = end_of(inner, sink, outcome, live).await;
     let status = end.status;
+    sink.ended(status, end.error.as_ref());
     let ended = Logged { namespace: Vec::new(), event: LogEvent::Ended { status } };
     if rolled_back {
         told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
@@ -174,7 +191,7 @@ async fn settle(
     // The end of the log is one write with the end of the run, so all before it must be there.
     live.tape.flushed().await;
     let last = live.tape.last(ended).await?;
-    let end = RunEnd { events: vec![live.tape.stored(&last)], ..end };
+    let end = RunEnd { values: told_of(run, sink), events: vec![live.tape.stored(&last)], ..end };
     let stored = insist(inner, || inner.store.end_run(&run.id, end.clone(), lease)).await?;
     stored.map(|_| last)
 }
@@ -268,6 +285,7 @@ async fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, l
         thread_status,
         at: inner.clock.now(),
         base: live.request.checkpoint.clone(),
+        values: None,
         events: Vec::new(),
     }
 }

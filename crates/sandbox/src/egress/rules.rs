@@ -8,8 +8,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-use super::address;
-
 /// What commands reach outside their sandbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {
@@ -202,7 +200,7 @@ impl Rules {
     pub(super) fn vet(&self, address: SocketAddr) -> bool {
         let explicit =
             self.0.iter().any(|rule| rule.covers_address(address.ip()) && rule.covers_port(address.port()));
-        explicit || address::is_public(address.ip())
+        explicit || hart_types::is_public_address(address.ip())
     }
 }
 

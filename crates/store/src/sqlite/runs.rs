@@ -10,7 +10,7 @@ use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadSt
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
-use super::{SqliteStore, effects, events, leases, steps, threads};
+use super::{SqliteStore, effects, events, leases, outbox, steps, threads};
 
 /// Every column, and the thread's id for its number.
 const SELECT: &str =
@@ -103,7 +103,7 @@ impl Runs for SqliteStore {
             if !may_write(db, &run, lease.as_ref())? {
                 return Ok(None);
             }
-            let RunEnd { status, error, totals, thread_status, at, base, events } = end;
+            let RunEnd { status, error, totals, thread_status, at, base, events, values } = end;
             let base = base.or(run.base.clone());
             db.prepare_cached(
                 "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL
@@ -126,7 +126,9 @@ impl Runs for SqliteStore {
                 db.prepare_cached("UPDATE threads SET error = ?2 WHERE n = ?1")?
                     .execute(params![n, error.as_ref().map(json)])?;
             }
-            Ok(Some(Run { status, error, totals, updated_at: at, base, ..run }))
+            let ended = Run { status, error, totals, updated_at: at, base, ..run };
+            outbox::put_in(db, &ended, values.as_ref())?;
+            Ok(Some(ended))
         })
         .await
     }

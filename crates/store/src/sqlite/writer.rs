@@ -2,6 +2,7 @@
 //!
 //! Invariant: whoever waits hears of success only after the commit that holds its work is on the disk.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use hart_runtime::port::StoreError;
@@ -16,6 +17,8 @@ const GROUP: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     jobs: Shared<Sender<Job>>,
+    /// Handed in and not answered.
+    waiting: Shared<AtomicU64>,
 }
 
 /// Does its work inside the open transaction, and gives what to do once that is decided.
@@ -27,7 +30,11 @@ impl Writer {
         let (jobs, queue) = channel();
         // Ends when the last sender is gone and the queue is empty.
         std::thread::spawn(move || serve(&connection, &queue));
-        Self { jobs: jobs.into() }
+        Self { jobs: jobs.into(), waiting: Shared::default() }
+    }
+
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     pub(super) async fn submit<T: Send + 'static>(
@@ -42,8 +49,25 @@ impl Writer {
                 let _ = reply.send(committed.and(done));
             })
         });
+        let _waits = Waits::new(&self.waiting);
         self.jobs.send(job).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
+    }
+}
+
+/// Counted until it is dropped, also by one who gives up.
+struct Waits<'a>(&'a AtomicU64);
+
+impl<'a> Waits<'a> {
+    fn new(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

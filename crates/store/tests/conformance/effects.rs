@@ -49,6 +49,7 @@ async fn effects_are_kept_in_order_until_the_run_ends() {
             at: at(9),
             base: None,
             events: Vec::new(),
+            values: None,
         };
         store.end_run(&"r".into(), end, Some(&lease)).await.unwrap().unwrap();
         assert!(store.effects(&"r".into()).await.unwrap().is_empty(), "{name}");

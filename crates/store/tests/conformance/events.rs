@@ -59,6 +59,7 @@ async fn only_events_of_runs_that_ended_long_ago_are_forgotten() {
             thread_status: ThreadStatus::Idle,
             at: at(10),
             base: None,
+            values: None,
             // The end of a run and the end of its log are one write.
             events: vec![event(3, "old", "t")],
         };

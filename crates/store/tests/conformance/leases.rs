@@ -21,6 +21,7 @@ fn end() -> RunEnd {
         thread_status: ThreadStatus::Idle,
         at: at(9),
         base: None,
+        values: None,
         events: Vec::new(),
     }
 }

@@ -15,6 +15,7 @@ fn ended(status: RunStatus) -> RunEnd {
         thread_status: ThreadStatus::Idle,
         at: at(9),
         base: None,
+        values: None,
         events: Vec::new(),
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Invariant: the defaults told here are those of the types that are read.
 
-use super::{AMOUNT, Key, Kind, key};
+use super::{AMOUNT, COUNT, Key, Kind, key};
 
-pub(super) fn keys() -> [Key; 8] {
+pub(super) fn keys() -> [Key; 12] {
     [
         key("server", Kind::Section, "{}", "Where `hart serve` listens, and who may ask it."),
         key(
@@ -28,6 +28,20 @@ pub(super) fn keys() -> [Key; 8] {
             "Origins of web pages that may call it, beside those of loopback.",
         ),
         key("server.drain_seconds", AMOUNT, "10", "How long runs may go on when the server is told to stop."),
+        key(
+            "server.otlp_endpoint",
+            Kind::Text,
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "Where traces of runs are sent: a collector's address, such as http://127.0.0.1:4318.",
+        ),
+        key("server.max_body_mb", COUNT, "64", "How large a request may be."),
+        key("server.request_seconds", COUNT, "60", "How long a request may take until its answer begins."),
+        key(
+            "server.private_webhooks",
+            Kind::Bool,
+            "false",
+            "Whether webhooks may go to this machine and to private networks.",
+        ),
         key(
             "server.keep_streams_days",
             AMOUNT,

@@ -4,7 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub(super) fn is_public(address: IpAddr) -> bool {
+/// Whether everybody may be meant to reach it.
+pub fn is_public_address(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
@@ -65,7 +66,7 @@ mod tests {
             "::ffff:8.8.8.8",
             "64:ff9b::808:808",
         ] {
-            assert!(is_public(public.parse().unwrap()), "{public}");
+            assert!(is_public_address(public.parse().unwrap()), "{public}");
         }
         for special in [
             "0.0.0.0",
@@ -103,7 +104,7 @@ mod tests {
             "::7f00:1",
             "5f00::1",
         ] {
-            assert!(!is_public(special.parse().unwrap()), "{special}");
+            assert!(!is_public_address(special.parse().unwrap()), "{special}");
         }
     }
 }

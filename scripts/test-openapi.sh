@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Sends what /openapi.json allows, and what it does not, to the example `conformance_server`: no answer may be a 5xx.
+# schemathesis is installed by name, once, below target/openapi. Needs python3 with venv; without it this is skipped and
+# says so, in CI that is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(schemathesis==4.32.5)
+dir=$PWD/target/openapi
+mkdir -p "$dir"
+
+skip() {
+    echo "skipped: $1" >&2
+    [ -z "${CI:-}" ] || { echo "in CI that is a failure" >&2; exit 1; }
+    exit 0
+}
+command -v python3 >/dev/null || skip "the API against its description: python3 is missing"
+[ -x "$dir/py/bin/python" ] || python3 -m venv "$dir/py" ||
+    skip "the API against its description: python3 has no venv (apt-get install python3-venv)"
+if [ "$(cat "$dir/installed" 2>/dev/null)" != "${packages[*]}" ]; then
+    "$dir/py/bin/pip" install --quiet "${packages[@]}" ||
+        skip "the API against its description: schemathesis could not be installed"
+    echo "${packages[*]}" >"$dir/installed"
+fi
+
+"${CARGO:-cargo}" build --locked --quiet -p hart-gateway --example conformance_server
+home=$(mktemp -d)
+# No model answers at that address: runs begin and fail, which is an answer too.
+HART_HOME=$home "${CARGO_TARGET_DIR:-target}/debug/examples/conformance_server" --port 0 \
+    --model-base-url http://127.0.0.1:9/v1 >"$home/out" &
+server=$!
+stop() { kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$home"; }
+trap stop EXIT
+for _ in $(seq 100); do
+    [ -s "$home/out" ] && break
+    sleep 0.1
+done
+url=$(head -1 "$home/out")
+[ -n "$url" ] || { echo "the server did not start" >&2; exit 1; }
+
+# Streams of a thread have no end of their own, so they are left out.
+"$dir/py/bin/st" run "$url/openapi.json" --url "$url" --checks not_a_server_error --phases examples,coverage,fuzzing \
+    --max-examples 10 --max-time "${OPENAPI_SECONDS:-120}" --request-timeout 20 --seed 1 --no-color --warnings off \
+    --generation-database none --exclude-path-regex '/threads/\{thread\}/stream'
