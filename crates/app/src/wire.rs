@@ -41,7 +41,8 @@ pub(crate) async fn runtime(workshop: &Arc<Workshop>) -> Result<Runtime, Storage
         clock: Arc::new(SystemClock),
     };
     let retention = Retention { age: workshop.config.server.keep_streams, ..Retention::default() };
-    Runtime::open_with(parts, Settings { retention, ..Settings::default() }).await.map_err(StorageError::Runs)
+    let settings = Settings { retention, resume: workshop.config.server.resume, ..Settings::default() };
+    Runtime::open_with(parts, settings).await.map_err(StorageError::Runs)
 }
 
 async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {

@@ -29,13 +29,23 @@ pub struct ServerConfig {
     pub drain: Duration,
     /// How long the stream of a run that ended can be read again.
     pub keep_streams: Duration,
+    /// Whether runs that a crash or a restart cut off go on by themselves; otherwise they end with an error.
+    pub resume: bool,
 }
 
 impl ServerConfig {
     /// What the file does not say of the token, `HART_TOKEN` does.
     pub(super) fn read(tree: &Node, env: &Env, findings: &mut Findings) -> Self {
-        let Section { host, port, token, allowed_hosts, allowed_origins, drain_seconds, keep_streams_days } =
-            checked(tree, "server", findings, sound);
+        let Section {
+            host,
+            port,
+            token,
+            allowed_hosts,
+            allowed_origins,
+            drain_seconds,
+            keep_streams_days,
+            resume,
+        } = checked(tree, "server", findings, sound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
         Self {
             host,
@@ -45,6 +55,7 @@ impl ServerConfig {
             allowed_origins,
             drain: Duration::from_secs(drain_seconds.into()),
             keep_streams: Duration::from_secs(u64::from(keep_streams_days) * 24 * 3600),
+            resume,
         }
     }
 }
@@ -59,6 +70,7 @@ struct Section {
     allowed_origins: Vec<String>,
     drain_seconds: u32,
     keep_streams_days: u32,
+    resume: bool,
 }
 
 impl Default for Section {
@@ -71,6 +83,7 @@ impl Default for Section {
             allowed_origins: Vec::new(),
             drain_seconds: 10,
             keep_streams_days: 7,
+            resume: true,
         }
     }
 }
@@ -124,6 +137,7 @@ mod tests {
         assert_eq!(token(json!({"token": "from-the-file"})), "from-the-file");
         let config = load(json!({"port": 0, "drain_seconds": 0, "keep_streams_days": 2})).unwrap().server;
         assert_eq!(config.keep_streams.as_secs(), 2 * 24 * 3600);
+        assert!(config.resume && !load(json!({"resume": false})).unwrap().server.resume);
         assert_eq!((config.host.as_str(), config.port, config.drain.as_secs()), ("127.0.0.1", 0, 0));
     }
 
