@@ -9,6 +9,8 @@ mod suite {
     mod errors;
     mod info;
     mod models;
+    mod reconnect;
+    mod replay;
     mod resilience;
     mod run;
     mod serve;
