@@ -46,7 +46,8 @@ pub(crate) async fn runtime(workshop: &Arc<Workshop>, adopt: Adopt) -> Result<Ru
         clock: Arc::new(SystemClock),
     };
     let retention = Retention { age: workshop.config.server.keep_streams, ..Retention::default() };
-    let settings = Settings { adopt, retention, ..Settings::default() };
+    let resume = workshop.config.server.resume;
+    let settings = Settings { adopt, retention, resume, ..Settings::default() };
     Runtime::open_with(parts, settings).await.map_err(StorageError::Runs)
 }
 

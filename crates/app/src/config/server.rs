@@ -39,6 +39,8 @@ pub struct ServerConfig {
     pub otlp_headers: Option<SecretString>,
     /// How long the stream of a run that ended can be read again.
     pub keep_streams: Duration,
+    /// Whether runs that a crash or a restart cut off go on by themselves; otherwise they end with an error.
+    pub resume: bool,
 }
 
 impl ServerConfig {
@@ -56,6 +58,7 @@ impl ServerConfig {
             private_webhooks,
             otlp_endpoint,
             keep_streams_days,
+            resume,
         } = checked(tree, "server", findings, sound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
         let said = |name| env.get_non_empty(name).map(str::to_owned);
@@ -73,6 +76,7 @@ impl ServerConfig {
             otlp_endpoint,
             otlp_headers: said("OTEL_EXPORTER_OTLP_HEADERS").map(SecretString::from),
             keep_streams: Duration::from_secs(u64::from(keep_streams_days) * 24 * 3600),
+            resume,
         }
     }
 }
@@ -91,6 +95,7 @@ struct Section {
     private_webhooks: bool,
     otlp_endpoint: Option<String>,
     keep_streams_days: u32,
+    resume: bool,
 }
 
 impl Default for Section {
@@ -107,6 +112,7 @@ impl Default for Section {
             private_webhooks: false,
             otlp_endpoint: None,
             keep_streams_days: 7,
+            resume: true,
         }
     }
 }
@@ -169,6 +175,7 @@ mod tests {
         assert_eq!(token(json!({"token": "from-the-file"})), "from-the-file");
         let config = load(json!({"port": 0, "drain_seconds": 0, "keep_streams_days": 2})).unwrap().server;
         assert_eq!(config.keep_streams.as_secs(), 2 * 24 * 3600);
+        assert!(config.resume && !load(json!({"resume": false})).unwrap().server.resume);
         assert_eq!((config.host.as_str(), config.port, config.drain.as_secs()), ("127.0.0.1", 0, 0));
     }
 

@@ -4,7 +4,7 @@
 
 use super::{AMOUNT, COUNT, Key, Kind, key};
 
-pub(super) fn keys() -> [Key; 12] {
+pub(super) fn keys() -> [Key; 13] {
     [
         key("server", Kind::Section, "{}", "Where `hart serve` listens, and who may ask it."),
         key(
@@ -48,5 +48,6 @@ pub(super) fn keys() -> [Key; 12] {
             "7",
             "How long the stream of a run that ended can be read again.",
         ),
+        key("server.resume", Kind::Bool, "true", "Whether runs that a crash cut off go on by themselves."),
     ]
 }
