@@ -9,6 +9,7 @@ mod memory;
 mod model;
 mod models;
 mod sandbox;
+mod server;
 mod snapshot;
 mod start;
 mod text;
@@ -32,9 +33,10 @@ fn main() -> anyhow::Result<()> {
     {
         return model::serve(script);
     }
-    let only = args.get(1).map(String::as_str);
+    let quick = args.iter().any(|arg| arg == "--quick");
+    let only = args.iter().skip(1).find(|arg| !arg.starts_with("--")).map(String::as_str);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let rows = runtime.block_on(measure(only))?;
+    let rows = runtime.block_on(measure(only, quick))?;
     println!("load at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     println!("\n| measure | hart | floor | target |\n|---|---|---|---|");
     for Row { measure, hart, floor, target } in rows {
@@ -43,8 +45,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All of it, or only the part named on the command line.
-async fn measure(only: Option<&str>) -> anyhow::Result<Vec<Row>> {
+/// All of it, or only the part named on the command line. `quick` only shows that the server's part works.
+async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     let wanted = |part: &str| only.is_none_or(|only| only == part);
     let mut rows = Vec::new();
     if wanted("turns") {
@@ -72,11 +74,14 @@ async fn measure(only: Option<&str>) -> anyhow::Result<Vec<Row>> {
     if wanted("sandbox") {
         rows.extend(sandbox::measure().await?);
     }
+    if wanted("server") {
+        rows.extend(server::measure(&hart_beside_us()?, quick).await?);
+    }
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
-    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|snapshot";
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}]");
+    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|snapshot";
+    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}] [--quick]");
     Ok(rows)
 }
 
