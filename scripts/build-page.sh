@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/../web"
 
-if ! command -v npm >/dev/null || ! node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' 2>/dev/null; then
+if ! command -v npm >/dev/null || ! node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then
     echo "skipped: the web page (Node.js 20 or newer is not here; the API works without it)"
     exit 0
 fi

@@ -15,6 +15,7 @@ skip() {
 
 command -v npm >/dev/null || skip "Node.js 20 or newer"
 scripts/build-page.sh
+[ -f web/dist/frame/diagram.js ] || skip "Node.js 20 or newer"
 npm --prefix web run --silent format
 npm --prefix web test --silent
 

@@ -82,19 +82,13 @@ export function ConversationView(props: Props) {
         .catch(complain);
     },
   });
-  const view = useMemo(
-    () => ({ ...activity, inner: conversation.subagentSteps }),
-    // The steps are read from the stream, which changes with every message.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-    [activity, messages],
-  );
   const empty = transcript.rows.length === 0 && !conversation.loading && !conversation.failure && !busy;
   return (
     <>
       <main className="shell-main">
         {props.head}
         <div className="conversation">
-          <ActivityContext value={view}>
+          <ActivityContext value={activity}>
             {empty ? (
               <div className="transcript scroll-thin">
                 <Welcome info={info} onTry={(prompt) => conversation.send(prompt)} onLookAgain={props.onLookAgain} />

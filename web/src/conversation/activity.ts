@@ -32,10 +32,14 @@ export interface Activity {
   /** By the id of the tool call. */
   output: Readonly<Record<string, string>>;
   subagents: Readonly<Record<string, SubagentActivity>>;
+  /** Steps that came in a subagent's own namespace, by the id of the tool call. */
+  inner: Readonly<Record<string, SubagentStep[]>>;
+  /** Which tool call a task of the stream is. */
+  owners: Readonly<Record<string, string>>;
   waiting: Waiting | null;
 }
 
-export const QUIET: Activity = { output: {}, subagents: {}, waiting: null };
+export const QUIET: Activity = { output: {}, subagents: {}, inner: {}, owners: {}, waiting: null };
 
 /** Of the output of a command that runs, the end is what one looks at. */
 const KEPT = 40_000;
@@ -93,6 +97,27 @@ export function hear(activity: Activity, event: unknown, now: number): Activity 
     default:
       return activity;
   }
+}
+
+/** A `tasks` event: the start of a tool's task tells whose it is. */
+export function hearTask(activity: Activity, event: unknown): Activity {
+  if (!isObject(event) || !isObject(event.input)) return activity;
+  const [task, call] = [text(event.id), text(event.input.id)];
+  if (!task || !call || activity.owners[task] === call) return activity;
+  return { ...activity, owners: { ...activity.owners, [task]: call } };
+}
+
+/** An `updates` event: what a subagent said in one of its steps. */
+export function hearUpdate(activity: Activity, event: unknown, namespace: readonly string[] | undefined): Activity {
+  const task = namespace?.[0]?.split(":").at(-1);
+  const call = task ? activity.owners[task] : undefined;
+  if (!call || !isObject(event)) return activity;
+  const messages = Object.values(event).flatMap((update) =>
+    isObject(update) && Array.isArray(update.messages) ? (update.messages as unknown[]) : [],
+  );
+  const steps = messages.filter((message) => isObject(message) && message.type === "ai").map(stepOf);
+  if (steps.length === 0) return activity;
+  return { ...activity, inner: { ...activity.inner, [call]: [...(activity.inner[call] ?? []), ...steps] } };
 }
 
 function withSubagent(activity: Activity, id: string, subagent: SubagentActivity): Activity {

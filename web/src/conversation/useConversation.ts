@@ -12,10 +12,10 @@ import { questionOf, type Question, type RawInterrupt, resumeValue } from "../qu
 import { settings } from "../settings/store";
 import { provisionalTitle } from "../threads/thread";
 import { newId } from "../ui/clipboard";
-import { type Activity, hear, QUIET, type SubagentStep } from "./activity";
+import { type Activity, hear, hearTask, hearUpdate, QUIET } from "./activity";
 import { findMessage } from "./checkpoints";
 import { keepIdentity } from "./identity";
-import { type AttachedFile, type ChatMessage, textOf, toolCallsOf } from "./message";
+import { type AttachedFile, type ChatMessage, textOf } from "./message";
 import type { QueuedMessage } from "./queue";
 import { runContext } from "./runContext";
 import { type ThreadValues, useThreadLoad } from "./threadState";
@@ -44,7 +44,6 @@ export interface Conversation {
   queue: QueuedMessage[];
   lastRun: string | null;
   metadata: Record<string, unknown>;
-  subagentSteps(callId: string): SubagentStep[];
   send(text: string, files?: AttachedFile[]): void;
   answer(message: ChatMessage): void;
   resume(answers: unknown[]): void;
@@ -60,10 +59,6 @@ const NO_HISTORY: never[] = [];
 
 /** The hook's types offer this only to agents typed by their TypeScript source; it works for all. */
 const SUBAGENTS = { subagentToolNames: ["task"], filterSubagentMessages: true };
-
-interface SubagentReader {
-  getSubagent(callId: string): { messages?: unknown } | undefined;
-}
 
 export function useConversation(options: ConversationOptions): Conversation {
   const { client, assistantId, threadId, onThread, onChanged, onOffline } = options;
@@ -89,6 +84,8 @@ export function useConversation(options: ConversationOptions): Conversation {
     onCreated: (run) => setLastRun(run.run_id),
     onMetadataEvent: (data) => setLastRun((data as { run_id?: string }).run_id ?? null),
     onCustomEvent: (event) => setActivity((now) => hear(now, event, Date.now())),
+    onTaskEvent: (event) => setActivity((now) => hearTask(now, event)),
+    onUpdateEvent: (event, { namespace }) => setActivity((now) => hearUpdate(now, event, namespace)),
     onError: (error) => {
       const failure = readFailure(error);
       setStreamFailure(failure);
@@ -181,7 +178,7 @@ export function useConversation(options: ConversationOptions): Conversation {
       context: runContext(settings()),
       config: { recursion_limit: 1000 },
       multitaskStrategy: "enqueue",
-      streamMode: ["values", "messages-tuple", "custom", "updates"],
+      streamMode: ["values", "messages-tuple", "custom", "updates", "tasks"],
       streamSubgraphs: true,
       streamResumable: true,
     } as never);
@@ -210,7 +207,6 @@ export function useConversation(options: ConversationOptions): Conversation {
     queue,
     lastRun,
     metadata: loaded?.metadata ?? {},
-    subagentSteps: (callId) => stepsOf((stream as unknown as SubagentReader).getSubagent(callId)),
     send(text, files = []) {
       const message = humanMessage(text, files);
       if (busy) return void enqueue(message).catch((thrown: unknown) => setStreamFailure(readFailure(thrown)));
@@ -260,11 +256,4 @@ export function humanMessage(text: string, files: AttachedFile[]): ChatMessage {
     content: text,
     ...(files.length > 0 ? { additional_kwargs: { files: attached } } : {}),
   };
-}
-
-function stepsOf(subagent: { messages?: unknown } | undefined): SubagentStep[] {
-  const messages = (subagent?.messages ?? []) as ChatMessage[];
-  return messages
-    .filter((message) => message.type === "ai")
-    .map((message) => ({ text: textOf(message), tools: toolCallsOf(message).map((call) => call.name) }));
 }

@@ -12,7 +12,7 @@ export function SubagentBody({ call, result }: BodyProps) {
   const t = useText();
   const activity = useActivity();
   const told = activity.subagents[call.id ?? ""];
-  const steps = told?.steps ?? activity.inner(call.id ?? "");
+  const steps = told?.steps ?? activity.inner[call.id ?? ""] ?? [];
   const prompt = text(call.args.prompt) || text(call.args.description);
   const usage = usageOf(result) ?? told?.tokens;
   return (

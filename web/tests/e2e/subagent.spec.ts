@@ -1,20 +1,22 @@
 import { ask, expect, field, settled, test, transcript } from "./fixtures";
 import { startExample } from "./hart";
 
-test("a subagent's steps show while it works, and its result stays", async ({ page, model }) => {
+test("a subagent's steps show in its card, and its result stays", async ({ page, model }) => {
   const server = await startExample(model.url);
   try {
     await page.goto(server.url);
     await expect(field(page)).toBeVisible();
-    await ask(page, `CALL task ${JSON.stringify({ description: "SLOW 15 200" })}`);
+    const inner = { description: "SAY inside words" };
+    await ask(page, `CALL task ${JSON.stringify(inner)}`);
     const card = page.getByRole("region", { name: /^Delegate/ });
-    await expect(card.getByRole("listitem")).toContainText("tick2");
-    await expect(transcript(page)).toHaveAttribute("aria-busy", "true");
-    // What the subagent says is in its card, not in the conversation.
-    await expect(page.getByRole("article", { name: "hart" })).toHaveCount(1);
+    await expect(card.getByRole("listitem")).toContainText("inside words");
     await settled(page);
-    await expect(transcript(page).getByText(/^Tool said: tick1/)).toBeVisible();
-    await expect(card.locator(".markdown")).toContainText("tick15");
+    await expect(transcript(page).getByText("Tool said: inside words", { exact: true })).toBeVisible();
+    await expect(card.locator(".markdown")).toContainText("inside words");
+    // What the subagent says is in its card, not in the conversation: the call, and the answer after it.
+    await expect(page.getByRole("article", { name: "hart" })).toHaveCount(2);
+    await page.reload();
+    await expect(card.locator(".markdown")).toContainText("inside words");
   } finally {
     await server.stop();
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hear, QUIET } from "../../src/conversation/activity";
+import { hear, hearTask, hearUpdate, QUIET } from "../../src/conversation/activity";
 import { countChanges, differenceOf, parseUnified } from "../../src/tools/difference";
 import { kindOf, subjectOf } from "../../src/tools/kind";
 import { commandResult, looksBinary, searchHits, todosOf, withoutEscapes } from "../../src/tools/results";
@@ -58,4 +58,14 @@ test("events beside the messages add up, and unknown ones change nothing", () =>
   expect(activity.subagents.t?.steps).toEqual([{ text: "step", tools: [] }]);
   expect(hear(activity, { type: "unheard" }, 6)).toBe(activity);
   expect(hear(activity, null, 6)).toBe(activity);
+});
+
+test("what a subagent says in its own namespace goes to the card of its call", () => {
+  const said = { model: { messages: [{ type: "ai", content: "inside" }] } };
+  let activity = hearTask(QUIET, { id: "task-1", name: "tools", input: { id: "call-1", name: "task" } });
+  activity = hearUpdate(activity, said, ["tools:task-1"]);
+  expect(activity.inner["call-1"]).toEqual([{ text: "inside", tools: [] }]);
+  expect(hearUpdate(activity, said, undefined)).toBe(activity);
+  expect(hearUpdate(activity, said, ["tools:other"])).toBe(activity);
+  expect(hearTask(activity, { id: "x", result: null })).toBe(activity);
 });
