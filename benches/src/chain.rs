@@ -1,19 +1,22 @@
-//! What a chain costs by itself: middlewares that pass everything on, around a model and a tool that do nothing.
+//! What a chain costs by itself: middlewares that pass everything on, and the default chain, around a model and a tool
+//! that do nothing.
 //!
 //! Invariant: there is no network, no disk and no other thread; what is measured is this thread's CPU time.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::stream;
-use hart_agent::middleware::Sandbox;
-use hart_agent::{Features, SuperAgent};
+use hart_agent::middleware::{LoopDetection, Sandbox};
+use hart_agent::{Features, LoopDetectionConfig, SuperAgent};
 use hart_kernel::{
     Agent, AgentEvent, ChatChunk, ChatModel, ChatRequest, ChatStream, Command, EventSink, HookError,
     HookResult, Middleware, ModelError, ModelNext, ModelProfile, ModelRequest, ModelResponse, RunContext,
     State, ToolContext, ToolError, ToolNext, ToolOutcome, ToolOutput, ToolRequest, Typed, TypedTool, Update,
     async_trait,
 };
+use hart_models::tokens::{Family, TokenCounter};
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
 use hart_types::{Body, Message, ThreadId, ToolCall};
 use rustix::time::{ClockId, clock_gettime};
@@ -34,54 +37,74 @@ const ASSEMBLIES: usize = 200;
 const PEERS: &str =
     "≤ 60 µs, flat (create_agent 24 ms, deepagents 30 ms, DeerFlow 53 ms at 50 turns; 3 times that at 200)";
 
+const PEERS_WHOLE: &str = "≤ 500 µs, flat (the same turns of the same peers)";
+
 pub fn measure() -> anyhow::Result<Vec<Row>> {
-    let (mut chained, mut bare) = (Vec::new(), Vec::new());
+    let (mut chained, mut whole, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let home = tempfile::tempdir()?;
     for _ in 0..RUNS {
-        chained.push(run(LINKS)?);
-        bare.push(run(0)?);
+        chained.push(run(&links(LINKS)?)?);
+        whole.push(run(&default_chain(home.path())?)?);
+        bare.push(run(&links(0)?)?);
     }
     let mean = |turns: &[f64]| turns.iter().sum::<f64>() / turns.len() as f64;
     let over = |runs: &[Vec<f64>], from: usize, to: usize| {
         median(runs.iter().map(|turns| mean(&turns[from..to])).collect())
     };
-    let mut rows: Vec<Row> = AT
-        .iter()
-        .map(|turn| {
-            // The middle one of the window: on a busy machine some turns pay for what others did to the caches.
-            let around = |runs: &[Vec<f64>]| {
-                median(
-                    runs.iter().map(|turns| median(turns[turn - WINDOW..turn + WINDOW].to_vec())).collect(),
-                )
-            };
-            let (hart, floor) = (around(&chained), around(&bare));
+    // The middle one of the window: on a busy machine some turns pay for what others did to the caches.
+    let around = |runs: &[Vec<f64>], turn: usize| {
+        median(runs.iter().map(|turns| median(turns[turn - WINDOW..turn + WINDOW].to_vec())).collect())
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    let passing = format!("{LINKS} middlewares");
+    for (what, runs, target) in
+        [(passing.as_str(), &chained, PEERS), ("the default chain", &whole, PEERS_WHOLE)]
+    {
+        rows.extend(AT.map(|turn| {
+            let (hart, floor) = (around(runs, turn), around(&bare, turn));
             Row {
-                measure: format!("turn {turn} through {LINKS} middlewares, of that theirs"),
+                measure: format!("turn {turn} through {what}, of that theirs"),
                 hart: format!("{hart:.1} µs, {:.1} µs", hart - floor),
                 floor: format!("{floor:.1} µs (no middleware)"),
-                target: PEERS,
+                target,
             }
-        })
-        .collect();
-    let thousand = |from, to| (over(&chained, from, to), over(&bare, from, to));
-    let (first, last) = (thousand(0, 100), thousand(900, 1000));
-    rows.push(Row {
-        measure: "1 000 turns: the last hundred against the first".into(),
-        hart: format!("{:.2} ×", last.0 / first.0),
-        floor: format!("{:.2} ×", last.1 / first.1),
-        target: "flat, ≤ 1.3 × (the peers 4.5 to 9.8 × from turn 10 to turn 200)",
-    });
+        }));
+        let grown = |runs: &[Vec<f64>]| over(runs, 900, 1000) / over(runs, 0, 100);
+        rows.push(Row {
+            measure: format!("1 000 turns through {what}: the last hundred against the first"),
+            hart: format!("{:.2} ×", grown(runs)),
+            floor: format!("{:.2} ×", grown(&bare)),
+            target: "flat, ≤ 1.3 × (the peers 4.5 to 9.8 × from turn 10 to turn 200)",
+        });
+    }
     rows.push(assembly()?);
     Ok(rows)
 }
 
-/// Microseconds of CPU time of each turn.
-fn run(links: usize) -> anyhow::Result<Vec<f64>> {
+fn links(links: usize) -> anyhow::Result<Agent> {
     let chain = (0..links).map(|_| Arc::new(PassOn) as Arc<dyn Middleware>).collect();
-    let agent = Agent::builder(Arc::new(Idle::default()))
+    Ok(Agent::builder(Arc::new(Idle::default()))
         .middleware(chain)
         .tools([Typed::shared(Nothing)])
         .recursion_limit(10 * TURNS as u32)
-        .build()?;
+        .build()?)
+}
+
+/// All that is on by default, but that a tool may be called a thousand times.
+fn default_chain(home: &Path) -> anyhow::Result<Agent> {
+    let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.into(), None)?;
+    let calm = LoopDetectionConfig { tool_freq_warn: 0, tool_freq_hard_limit: 0, ..Default::default() };
+    let features = Features { loop_detection: LoopDetection::new(calm).into(), ..Features::default() };
+    Ok(SuperAgent::builder(Arc::new(Idle::default()))
+        .features(features)
+        .sandbox(Sandbox::new(Arc::new(provider), SandboxConfig::default()))
+        .tool(Typed::shared(Nothing))
+        .recursion_limit(10 * TURNS as u32)
+        .build()?)
+}
+
+/// Microseconds of CPU time of each turn.
+fn run(agent: &Agent) -> anyhow::Result<Vec<f64>> {
     let watch = Arc::new(Stopwatch::default());
     let cx = RunContext::new(ThreadId::from("bench")).with_events(watch.clone());
     // A thread of its own: the runtime around us has others.
@@ -139,16 +162,32 @@ impl EventSink for Stopwatch {
 }
 
 /// Calls the tool until it has been asked often enough.
-#[derive(Default)]
 struct Idle {
     profile: ModelProfile,
     asked: Mutex<usize>,
+    /// As real models count.
+    counter: TokenCounter,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        let counter = TokenCounter::new(Family::Other).estimating();
+        Self { profile: ModelProfile::default(), asked: Mutex::default(), counter }
+    }
 }
 
 #[async_trait]
 impl ChatModel for Idle {
     fn profile(&self) -> &ModelProfile {
         &self.profile
+    }
+
+    fn count_text(&self, text: &str) -> u64 {
+        self.counter.count_text(text)
+    }
+
+    fn count_request(&self, request: &ChatRequest) -> u64 {
+        self.counter.count_request(request)
     }
 
     async fn stream(&self, _: ChatRequest, _: &CancellationToken) -> Result<ChatStream, ModelError> {
@@ -159,7 +198,9 @@ impl ChatModel for Idle {
         };
         let mut message = Message::ai("");
         if let (Body::Ai(ai), true) = (&mut message.body, turn <= TURNS) {
-            ai.tool_calls.push(ToolCall::new(format!("call_{turn}"), "nothing", Map::new()));
+            // Another argument each time: it is no loop.
+            let args = Map::from_iter([("turn".to_owned(), turn.into())]);
+            ai.tool_calls.push(ToolCall::new(format!("call_{turn}"), "nothing", args));
         }
         Ok(Box::pin(stream::iter([Ok(ChatChunk::Done(Box::new(message)))])))
     }
@@ -168,7 +209,10 @@ impl ChatModel for Idle {
 struct Nothing;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct NoArgs {}
+struct NoArgs {
+    #[serde(default, rename = "turn")]
+    _turn: usize,
+}
 
 #[async_trait]
 impl TypedTool for Nothing {

@@ -15,6 +15,7 @@ pub mod guardrails;
 mod loops;
 pub mod middleware;
 mod mode;
+mod personal_data;
 mod projection;
 mod prompt;
 mod reminder;

@@ -1,18 +1,19 @@
 //! What comes from outside: users' words, results of tools that read the web, personal data.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hart_agent::middleware::{Pii, PiiConfig, UntrustedContent, UntrustedContentConfig};
 use hart_agent::{Features, SuperAgent};
 use hart_kernel::{
-    RunContext, RunReport, ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
+    AgentEvent, EventSink, RunContext, RunReport, ToolContext, ToolError, ToolOutput, Typed, TypedTool,
+    Update, async_trait,
 };
 use hart_models::ScriptedModel;
 use hart_testkit::{Dialect, Turn};
-use hart_types::{Ai, Block, Body, Content, Message, ToolCall};
+use hart_types::{Ai, Block, Body, Content, Message, ThreadId, ToolCall};
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::{DIALECTS, World};
 
 /// Without what hart itself says to the model.
 fn quiet() -> Features {
@@ -187,4 +188,88 @@ async fn results_of_tools_are_looked_at_where_asked() {
     assert!(
         Pii::new(unknown).unwrap_err().to_string().contains("`shoe_size` cannot be used: it has no detector")
     );
+}
+
+/// What a listener hears of answers and of running tools.
+#[derive(Default)]
+struct Heard(Mutex<String>);
+
+#[async_trait]
+impl EventSink for Heard {
+    async fn emit(&self, event: AgentEvent) {
+        match event {
+            AgentEvent::MessageChunk(chunk) => self.0.lock().unwrap().push_str(&chunk.text()),
+            AgentEvent::ToolProgress { text, .. } => self.0.lock().unwrap().push_str(&text),
+            _ => {}
+        }
+    }
+}
+
+async fn heard(world: &World) -> (RunReport, String) {
+    let heard = Arc::new(Heard::default());
+    let cx = RunContext::new(ThreadId::from("t1")).with_events(heard.clone());
+    let report = world.agent.run(Update::none().messages(Message::human("go")), &cx).await;
+    let said = heard.0.lock().unwrap().clone();
+    (report, said)
+}
+
+const SAID: &str = "Write to ada@example.org, or pay with 4111 1111 1111 1111 today.";
+const TREATED: &str = "Write to [REDACTED_EMAIL], or pay with [REDACTED_CREDIT_CARD] today.";
+
+#[tokio::test]
+async fn what_an_answer_must_not_say_is_not_streamed_either() {
+    let rules = || json!([{"type": "email", "apply_to_output": true}, {"type": "credit_card", "apply_to_output": true}]);
+    for dialect in DIALECTS {
+        for chars in [1, 3, 1000] {
+            let turns = [Turn::new().text(SAID).chunk_chars(chars)];
+            let world = World::with(dialect, turns, pii(rules())).await;
+            let (report, said) = heard(&world).await;
+            assert_eq!(report.answer().as_deref(), Some(TREATED), "{dialect:?} {chars}");
+            assert_eq!(said, TREATED, "{dialect:?} {chars}");
+        }
+    }
+    // Without such a rule nothing is late or changed.
+    let world = World::with(Dialect::OpenAi, [Turn::new().text(SAID)], pii(json!([{"type": "email"}]))).await;
+    assert_eq!(heard(&world).await.1, SAID);
+}
+
+#[tokio::test]
+async fn nor_is_what_was_blocked_or_broke_off() {
+    let rules = json!([{"type": "email", "strategy": "block", "apply_to_output": true}]);
+    let world = World::with(Dialect::OpenAi, [Turn::new().text(SAID).chunk_chars(2)], pii(rules)).await;
+    let (report, said) = heard(&world).await;
+    let error = format!("{:?}", report.outcome.unwrap_err());
+    assert!(error.contains("PiiBlocked") && !error.contains("ada@"), "{error}");
+    assert_eq!(said, "Write to ");
+
+    let rules = json!([{"type": "email", "apply_to_output": true}]);
+    let broken = Turn::new().text("Write to ada@example.org and then").chunk_chars(4).cut_after(8);
+    let world = World::with(Dialect::OpenAi, [broken], pii(rules)).await;
+    let (report, said) = heard(&world).await;
+    assert!(report.outcome.is_err());
+    let kept = report.values.messages().last().unwrap().text();
+    for text in [&said, &kept] {
+        assert!(text.starts_with("Write to") && !text.contains("example.org"), "{text}");
+    }
+    assert!(kept.contains("[REDACTED_EMAIL]"), "{kept}");
+}
+
+#[tokio::test]
+async fn what_results_must_not_hold_is_not_shown_while_it_is_printed() {
+    for (applies, shown) in [(true, 0), (false, 1)] {
+        let turns = [
+            Turn::new().tool_call(
+                "c1",
+                "bash",
+                json!({"command": "echo ada@example.org; sleep 1; echo done"}),
+            ),
+            Turn::new().text("ok"),
+        ];
+        let rules = json!([{"type": "email", "apply_to_tool_results": applies}]);
+        let world = World::with(Dialect::OpenAi, turns, pii(rules)).await;
+        let (_, said) = heard(&world).await;
+        assert_eq!(said.matches("ada@example.org").count(), shown, "{said}");
+        let result = world.server.last_request().tool_result("c1").unwrap().content;
+        assert_eq!(result.matches("ada@example.org").count(), shown, "{result}");
+    }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, House, Listener, ServeError, listen, native, router, serve_on, tend};
+use hart_gateway::{Access, House, Listener, ServeError, listen, native, router, serve_on, tend, with_page};
 use hart_runtime::{Adopt, Runtime};
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
@@ -88,7 +88,7 @@ impl Server {
         tend(&runtime);
         let closing = CancellationToken::new();
         let own = native(runtime.clone(), house, access.clone());
-        let routes = router(runtime.clone(), access, closing.clone()).merge(own);
+        let routes = with_page(router(runtime.clone(), access, closing.clone()).merge(own));
         let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {

@@ -18,3 +18,4 @@ mod either_client;
 mod guide;
 mod middleware;
 mod middleware_at_work;
+mod settings_at_work;

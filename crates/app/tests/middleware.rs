@@ -3,7 +3,7 @@
 use hart_app::Env;
 use hart_app::config::{AppConfig, ConfigError, Kind, LoadOptions, catalogue};
 
-const SECTIONS: [&str; 20] = [
+const SECTIONS: [&str; 21] = [
     "summarization",
     "context_editing",
     "tool_selection",
@@ -23,6 +23,7 @@ const SECTIONS: [&str; 20] = [
     "tool_retry",
     "input_sanitization",
     "untrusted_content",
+    "unsupported_content",
     "pii",
 ];
 
@@ -130,7 +131,7 @@ pii: {rules: [{type: email, strategy: mask}, {type: badge, detector: 'B-[0-9]+',
 fn each_section_can_be_switched_off() {
     let off: String = SECTIONS.iter().map(|name| format!("{name}: {{enabled: false}}\n")).collect();
     let shown = format!("{:?}", load(&off).unwrap().middleware);
-    assert_eq!((shown.matches(": None").count(), shown.matches(": false").count()), (15, 3), "{shown}");
+    assert_eq!((shown.matches(": None").count(), shown.matches(": false").count()), (15, 4), "{shown}");
     assert!(!shown.contains("Some"), "{shown}");
 }
 

@@ -75,6 +75,7 @@ async fn titles_and_summaries_are_made_as_configured() {
     let titled = world.ask(json!({"title": {"model_name": "small", "max_words": 1}}), "hello there").await;
     assert_eq!(titled.values.to_json()["title"], "Greetings");
     assert_eq!(world.server.last_request().model(), "small");
+    assert_eq!(titled.usage.total_tokens, 30, "the title's tokens are the run's");
 
     let world = World::new([text("one"), text("two"), text("They said hello."), text("three")]).await;
     let settings = json!({"summarization":

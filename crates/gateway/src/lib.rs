@@ -7,6 +7,7 @@ mod events;
 mod gap;
 mod guard;
 mod native;
+mod page;
 mod parse;
 mod routes;
 mod serve;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
 pub use native::{House, native};
+pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
 pub use tend::tend;
 

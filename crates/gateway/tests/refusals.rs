@@ -44,6 +44,7 @@ async fn bad_requests_get_a_status_and_a_detail() {
             404,
         ),
         (Method::GET, format!("/threads/{id}/runs/{unknown}"), Value::Null, 404),
+        (Method::GET, format!("/threads/{id}/runs?select=secrets"), Value::Null, 422),
         (Method::POST, format!("/threads/{id}/runs/{unknown}/cancel"), Value::Null, 404),
         (Method::POST, "/runs/wait".into(), json!({"assistant_id": "agent", "command": {"resume": 1}}), 400),
         (Method::POST, format!("/threads/{id}/state"), json!({"values": {}}), 400),

@@ -6,12 +6,14 @@
 mod invisible;
 mod neutral;
 mod pii;
+mod pii_stream;
 mod sealed;
 mod tags;
 mod untrusted;
 
 pub use neutral::Neutral;
 pub use pii::{Finding, PiiDetector, PiiError, PiiKind, PiiStrategy, treat};
+pub use pii_stream::PiiStream;
 pub use sealed::{Seal, user_input};
 pub use tags::TAGS;
 pub use untrusted::{Foreign, Untrusted};

@@ -140,6 +140,11 @@ impl PiiDetector {
         self.kinds.is_empty()
     }
 
+    /// Whether any kind is found by somebody's own regular expression.
+    pub fn has_own_patterns(&self) -> bool {
+        self.kinds.iter().any(|kind| matches!(kind, PiiKind::Custom { .. }))
+    }
+
     pub fn kinds(&self) -> &[PiiKind] {
         &self.kinds
     }

@@ -38,6 +38,8 @@ pub struct RunContext {
     /// Unadvertised names of tools, each with the name of its tool; set once, when the run starts.
     aliases: OnceLock<Aliases>,
     paused: AtomicBool,
+    /// Nobody hears what tools say while they run.
+    tools_muted: AtomicBool,
     deadlines: Deadlines,
 }
 
@@ -70,6 +72,7 @@ impl RunContext {
             answers: OnceLock::new(),
             aliases: OnceLock::new(),
             paused: AtomicBool::new(false),
+            tools_muted: AtomicBool::new(false),
             deadlines: Deadlines::default(),
         }
     }
@@ -141,6 +144,15 @@ impl RunContext {
     /// Whether the run is being left to wait for an answer.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::Relaxed)
+    }
+
+    /// From now on nobody hears what tools say while they run: for whoever has a word on their results.
+    pub fn mute_tools(&self) {
+        self.tools_muted.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tools_are_muted(&self) -> bool {
+        self.tools_muted.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_answers(&self, answers: Answers) {

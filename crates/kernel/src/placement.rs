@@ -130,11 +130,15 @@ pub enum ChainError {
         "`{first}` and `{second}` both want the place next to `{anchor}`; anchor one of them to the other instead"
     )]
     Contested { anchor: &'static str, first: &'static str, second: &'static str },
-    #[error("`{name}` wants a place next to `{anchor}`, which is not in the chain: {}", chain.join(", "))]
+    #[error(
+        "`{name}` wants a place next to `{anchor}`, which is not in the chain: {}; anchor it to one of these, or switch \
+         `{anchor}` on",
+        chain.join(", ")
+    )]
     Unresolved { name: &'static str, anchor: &'static str, chain: Vec<&'static str> },
     #[error("{} anchor to each other in a circle; give one of them a place of its own", quoted(names))]
     Circular { names: Vec<&'static str> },
-    #[error("`{name}` wants a place after `{tail}`, and nothing comes after that")]
+    #[error("`{name}` wants a place after `{tail}`, and nothing comes after that; place it before `{tail}`")]
     BehindTail { name: &'static str, tail: &'static str },
     #[error("two middlewares are called `{name}`; override `Middleware::name` of one of them")]
     DuplicateName { name: &'static str },

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Command, HookError, Interrupt, RunContext, State};
+use crate::{AgentEvent, Command, HookError, Interrupt, RunContext, State};
 
 /// An action with a JSON schema. Implement [`TypedTool`] instead where the arguments are known at compile time.
 #[async_trait]
@@ -43,6 +43,13 @@ pub struct ToolContext<'a> {
 }
 
 impl ToolContext<'_> {
+    /// Says something while the work goes on, unless [`RunContext::mute_tools`] was called.
+    pub async fn progress(&self, text: String) {
+        if !self.run.tools_are_muted() {
+            self.run.emit(AgentEvent::ToolProgress { call_id: self.call_id.clone(), text }).await;
+        }
+    }
+
     /// Asks a person; see [`RunContext::interrupt`].
     pub fn interrupt(&self, question: Interrupt) -> Result<Value, ToolError> {
         self.run.interrupt(question).map_err(|error| match error {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hart_kernel::{AgentEvent, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{
     Background, Exec, ExecOutput, Exit, OutputSink, RESULTS, Sandbox, SandboxError, Saved, SavedOutput,
     Stream, result_path,
@@ -251,7 +251,7 @@ impl Progress {
                 (std::mem::take(&mut pending.text), pending.closed)
             };
             if !text.is_empty() {
-                cx.run.emit(AgentEvent::ToolProgress { call_id: cx.call_id.clone(), text }).await;
+                cx.progress(text).await;
             } else if closed {
                 return;
             } else {

@@ -38,6 +38,7 @@ pub struct MiddlewareConfig {
     pub title: Option<TitleConfig>,
     pub view_image: Option<ViewImageConfig>,
     pub tool_selection: Option<ToolSelectionConfig>,
+    pub unsupported_content: bool,
     pub call_limits: Option<CallLimitsConfig>,
     pub loop_detection: Option<LoopDetectionConfig>,
     /// `finish_reason` and `safety_finish_reason` together.
@@ -70,6 +71,7 @@ impl MiddlewareConfig {
             title: title.enabled.then_some(title),
             view_image: switched(tree, "view_image", true, findings),
             tool_selection: selection.enabled.then_some(selection),
+            unsupported_content: is_on(tree, "unsupported_content", findings),
             call_limits: switched(tree, "call_limits", true, findings),
             loop_detection: loops.enabled.then_some(loops),
             finish_reason: finish_reason(tree, findings),

@@ -48,6 +48,7 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
         title: part(title, |title| title),
         view_image: part(parts.view_image, |config| ViewImage::new(places, config)),
         tool_selection: part(parts.tool_selection, ToolSelection::new),
+        unsupported_content: parts.unsupported_content.into(),
         call_limits: part(parts.call_limits, CallLimits::new),
         loop_detection: part(parts.loop_detection, LoopDetection::new),
         finish_reason: part(parts.finish_reason, FinishReason::new),

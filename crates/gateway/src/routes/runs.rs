@@ -22,9 +22,9 @@ use super::threads::known;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::gap;
-use crate::parse::{Body, Query, thread_id};
+use crate::parse::{Body, Query, selected, thread_id};
 use crate::sse::{self, Watch};
-use crate::wire::{run, state};
+use crate::wire::{run, select, state};
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
@@ -71,6 +71,8 @@ pub(crate) async fn list(
     let thread = known(&gateway, &thread).await?;
     let status =
         query.get("status").map(|status| status.parse().map_err(ApiError::unprocessable)).transpose()?;
+    let keys = query.list("select");
+    selected(&keys, run::KEYS)?;
     let query = RunQuery {
         thread: Some(thread.id),
         status: status.into_iter().collect(),
@@ -78,7 +80,7 @@ pub(crate) async fn list(
         offset: query.number("offset", 0)?,
     };
     let runs = gateway.runtime.store().runs(&query).await?;
-    Ok(Json(runs.iter().map(run::json).collect()))
+    Ok(Json(runs.iter().map(|run| select(run::json(run), &keys)).collect()))
 }
 
 pub(crate) async fn get(

@@ -7,6 +7,19 @@ use serde_json::{Value, json};
 
 use super::time;
 
+/// What can be selected of it.
+pub(crate) const KEYS: &[&str] = &[
+    "run_id",
+    "thread_id",
+    "assistant_id",
+    "metadata",
+    "status",
+    "kwargs",
+    "multitask_strategy",
+    "created_at",
+    "updated_at",
+];
+
 pub(crate) fn json(run: &Run) -> Value {
     json!({
         "run_id": run.id,

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::repair::{Closing, Repaired, repair_with};
 use crate::tool_args::{parse_tool_arguments, read_tool_arguments};
 use crate::wire::Text;
 
@@ -138,8 +139,13 @@ impl Calls {
 /// The text of the arguments: what the string holds, or the object as it stands.
 fn arguments(raw: &RawValue) -> String {
     let text = raw.get();
-    if text.starts_with('"') {
-        return serde_json::from_str(text).unwrap_or_default();
+    if !text.starts_with('"') {
+        return if text == "null" { String::new() } else { text.to_owned() };
     }
-    if text == "null" { String::new() } else { text.to_owned() }
+    // Half a character in it is marked: a call that lost its arguments would run without them.
+    serde_json::from_str(text).unwrap_or_else(|_| match repair_with(text, Closing::Never) {
+        Ok(Repaired { value: Value::String(text), .. }) => text,
+        Ok(Repaired { value, .. }) => value.to_string(),
+        Err(_) => text.to_owned(),
+    })
 }

@@ -4,7 +4,7 @@
 
 use super::{Key, Kind, key};
 
-pub(super) fn keys() -> [Key; 14] {
+pub(super) fn keys() -> [Key; 16] {
     [
         key("input_sanitization", Kind::Section, "{}", "Neutralising what users write, in requests only."),
         key(
@@ -25,6 +25,18 @@ pub(super) fn keys() -> [Key; 14] {
             Kind::Texts,
             "[web_fetch, web_search, image_search, web_capture]",
             "The tools whose results are foreign text.",
+        ),
+        key(
+            "unsupported_content",
+            Kind::Section,
+            "{}",
+            "Asking again in words when a model refuses images or files.",
+        ),
+        key(
+            "unsupported_content.enabled",
+            Kind::Bool,
+            "true",
+            "Whether it is asked again; if not, the refusal ends the run.",
         ),
         key(
             "pii",

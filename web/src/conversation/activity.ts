@@ -1,0 +1,117 @@
+/**
+ * What happens beside the messages: output of running tools, steps of subagents, waiting for a model.
+ *
+ * Invariant: a pure fold over `custom` events; an event of an unknown kind changes nothing.
+ */
+import { type ChatMessage, textOf, toolCallsOf } from "./message";
+
+export interface SubagentActivity {
+  description: string;
+  model?: string | undefined;
+  status: "running" | "completed" | "failed" | "cancelled" | "timed_out";
+  steps: SubagentStep[];
+  tokens?: number | undefined;
+  result?: string | undefined;
+  error?: string | undefined;
+  startedAt: number;
+  endedAt?: number | undefined;
+}
+
+export interface SubagentStep {
+  text: string;
+  tools: string[];
+}
+
+export interface Waiting {
+  message: string;
+  attempt?: number | undefined;
+  maxAttempts?: number | undefined;
+}
+
+export interface Activity {
+  /** By the id of the tool call. */
+  output: Readonly<Record<string, string>>;
+  subagents: Readonly<Record<string, SubagentActivity>>;
+  waiting: Waiting | null;
+}
+
+export const QUIET: Activity = { output: {}, subagents: {}, waiting: null };
+
+/** Of the output of a command that runs, the end is what one looks at. */
+const KEPT = 40_000;
+
+export function hear(activity: Activity, event: unknown, now: number): Activity {
+  if (!isObject(event)) return activity;
+  const id = String(event.tool_call_id ?? event.task_id ?? "");
+  switch (event.type) {
+    case "tool_progress": {
+      const text = ((activity.output[id] ?? "") + String(event.text ?? "")).slice(-KEPT);
+      return { ...activity, output: { ...activity.output, [id]: text } };
+    }
+    case "task_started":
+      return withSubagent(activity, id, {
+        description: String(event.description ?? ""),
+        model: text(event.model_name),
+        status: "running",
+        steps: [],
+        startedAt: now,
+      });
+    case "task_running": {
+      const known = activity.subagents[id];
+      if (!known) return activity;
+      return withSubagent(activity, id, {
+        ...known,
+        steps: [...known.steps, stepOf(event.message)],
+        tokens: tokensOf(event.usage) ?? known.tokens,
+      });
+    }
+    case "task_completed":
+    case "task_failed":
+    case "task_cancelled":
+    case "task_timed_out": {
+      const known = activity.subagents[id];
+      if (!known) return activity;
+      return withSubagent(activity, id, {
+        ...known,
+        status: event.type.slice("task_".length) as SubagentActivity["status"],
+        result: text(event.result),
+        error: text(event.error),
+        tokens: tokensOf(event.usage) ?? known.tokens,
+        endedAt: now,
+      });
+    }
+    case "llm_retry":
+    case "llm_wait":
+      return {
+        ...activity,
+        waiting: {
+          message: String(event.message ?? ""),
+          attempt: number(event.attempt),
+          maxAttempts: number(event.max_attempts),
+        },
+      };
+    default:
+      return activity;
+  }
+}
+
+function withSubagent(activity: Activity, id: string, subagent: SubagentActivity): Activity {
+  return { ...activity, subagents: { ...activity.subagents, [id]: subagent } };
+}
+
+function stepOf(message: unknown): SubagentStep {
+  if (!isObject(message)) return { text: "", tools: [] };
+  const chat = message as unknown as ChatMessage;
+  return { text: textOf(chat), tools: toolCallsOf(chat).map((call) => call.name) };
+}
+
+function tokensOf(usage: unknown): number | undefined {
+  return isObject(usage) ? number(usage.total_tokens) : undefined;
+}
+
+const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+const number = (value: unknown) => (typeof value === "number" ? value : undefined);
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,113 @@
+/** Shows a file by its kind. Invariant: everything in it is foreign; active content stays in its frame. */
+import { useEffect, useState } from "react";
+import { PageFrame } from "../frames/PageFrame";
+import { PlainCode } from "../markdown/CodeBlock";
+import { Markdown } from "../markdown/Markdown";
+import { useText } from "../text/language";
+import { baseName } from "../tools/kind";
+import { Button } from "../ui/Button";
+import { extensionOf, fileKindOf } from "./fileKind";
+import { useBlobText } from "./FileView";
+import { parseTable } from "./table";
+
+export function Preview({ blob, path }: { blob: Blob; path: string }) {
+  const t = useText();
+  switch (fileKindOf(path)) {
+    case "markdown":
+    case "code":
+    case "html":
+    case "table":
+      return <TextPreview blob={blob} path={path} />;
+    case "picture":
+      return <BlobUrl blob={blob}>{(url) => <img className="picture" src={url} alt={baseName(path)} />}</BlobUrl>;
+    case "pdf":
+      return (
+        <BlobUrl blob={blob}>{(url) => <iframe className="page-frame" src={url} title={baseName(path)} />}</BlobUrl>
+      );
+    case "audio":
+      return <BlobUrl blob={blob}>{(url) => <audio controls src={url} aria-label={baseName(path)} />}</BlobUrl>;
+    case "video":
+      return (
+        <BlobUrl blob={blob}>
+          {(url) => <video className="picture" controls src={url} aria-label={baseName(path)} />}
+        </BlobUrl>
+      );
+    case "other":
+      return <p className="panel-note">{t.files.noPreview}</p>;
+  }
+}
+
+function TextPreview({ blob, path }: { blob: Blob; path: string }) {
+  const text = useBlobText(blob);
+  if (text === null) return null;
+  switch (fileKindOf(path)) {
+    case "markdown":
+      return <Markdown text={text} />;
+    case "html":
+      return <PagePreview html={text} path={path} />;
+    case "table":
+      return <TablePreview text={text} separator={extensionOf(path) === "tsv" ? "\t" : ","} />;
+    default:
+      return <PlainCode code={text} language={extensionOf(path)} />;
+  }
+}
+
+function PagePreview({ html, path }: { html: string; path: string }) {
+  const t = useText();
+  const [scripts, setScripts] = useState(false);
+  return (
+    <div className="page-preview">
+      {!scripts && /<script|\son\w+=/i.test(html) && (
+        <p className="panel-note">
+          <Button small onClick={() => setScripts(true)}>
+            {t.files.runScripts}
+          </Button>{" "}
+          {t.files.runScriptsHint}
+        </p>
+      )}
+      <PageFrame html={html} scripts={scripts} title={baseName(path)} />
+    </div>
+  );
+}
+
+function TablePreview({ text, separator }: { text: string; separator: "," | "\t" }) {
+  const t = useText();
+  const table = parseTable(text, separator);
+  return (
+    <>
+      <div className="markdown-table scroll-thin" tabIndex={0}>
+        <table className="table">
+          <thead>
+            <tr>
+              {table.header.map((cell, index) => (
+                <th key={index} scope="col">
+                  {cell}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {table.rows.map((row, index) => (
+              <tr key={index}>
+                {row.map((cell, column) => (
+                  <td key={column}>{cell}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {table.cut && <p className="panel-note">{t.files.rowsCut(table.rows.length)}</p>}
+    </>
+  );
+}
+
+function BlobUrl({ blob, children }: { blob: Blob; children(url: string): React.ReactNode }) {
+  const [url, setUrl] = useState<string | null>(null);
+  useEffect(() => {
+    const made = URL.createObjectURL(blob);
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [blob]);
+  return url ? <>{children(url)}</> : null;
+}
