@@ -46,7 +46,7 @@ pub(crate) async fn runtime(workshop: &Arc<Workshop>, adopt: Adopt) -> Result<Ru
         clock: Arc::new(SystemClock),
     };
     let retention = Retention { age: workshop.config.server.keep_streams, ..Retention::default() };
-    let settings = Settings { adopt, retention };
+    let settings = Settings { adopt, retention, ..Settings::default() };
     Runtime::open_with(parts, settings).await.map_err(StorageError::Runs)
 }
 

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::bench::{Bench, offline};
 
 /// A server that is ready.
-struct Served {
-    process: Running,
-    address: SocketAddr,
+pub(super) struct Served {
+    pub(super) process: Running,
+    pub(super) address: SocketAddr,
 }
 
 impl Served {
-    fn start(hart: Hart) -> Self {
+    pub(super) fn start(hart: Hart) -> Self {
         let process = hart.args(["serve", "--port", "0"]).spawn();
         process.wait_for_stdout("\n");
         let line = process.stdout_so_far();
@@ -41,7 +41,7 @@ impl Served {
     }
 
     /// The whole answer, head and body.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &Value) -> String {
+    pub(super) fn ask(&self, method: &str, path: &str, headers: &str, body: &Value) -> String {
         read(self.request(method, path, headers, body))
     }
 }
