@@ -15,8 +15,8 @@ use hart_client::{
     Answer, Artifact, Ask, Client as AskedClient, ClientError, EventStream, Location, ModelInfo, RunInfo,
     RunStream, ThreadState, ThreadSummary, Words, async_trait, id_of,
 };
-use hart_runtime::port::{Created, RunQuery};
-use hart_runtime::{Input, Run, Runtime, StartRun, Thread, Workspace};
+use hart_runtime::port::{Created, RunQuery, Sign};
+use hart_runtime::{Input, Run, Runtime, StartError, StartRun, Thread, Workspace};
 use hart_sandbox::VPath;
 use hart_types::{CancelAction, MultitaskStrategy, Resume, RunId, ThreadId, UserId};
 use serde_json::{Map, Value, json};
@@ -200,7 +200,7 @@ impl AskedClient for Client {
         start.multitask = MultitaskStrategy::Reject;
         start.create_thread = ask.may_begin();
         start.kwargs = kwargs(&ask);
-        let run = runtime.start(start).await.map_err(|error| of_start(error, &name))?;
+        let run = begin(runtime, start).await.map_err(|error| of_start(error, &name))?;
         let (id, modes) = (run.id.clone(), ask.modes());
         let following = EmbeddedFollowing::new(runtime.clone(), run, name.clone(), modes);
         Ok(RunStream::begun(name, id, Box::new(following), ask.cancel))
@@ -288,6 +288,22 @@ impl AskedClient for Client {
         let (id, _) = id_of(&self.user, thread);
         let host = self.app.workshop.sandboxes.host_path(&id, &self.user, &VPath::parse(path).ok()?)?;
         Some(Artifact::new(path, Location::File(host.as_path().to_owned())))
+    }
+}
+
+/// A thread is not busy with a run whose process was killed: that one is stopped, and what it did stays.
+async fn begin(runtime: &Runtime, mut start: StartRun) -> Result<Run, StartError> {
+    let thread = start.thread.clone();
+    match runtime.start(start.clone()).await {
+        Err(StartError::Busy) => {
+            let holdings = runtime.store().holdings(thread.as_ref()).await?;
+            if !holdings.iter().all(|holding| holding.sign == Sign::Gone) {
+                return Err(StartError::Busy);
+            }
+            start.multitask = MultitaskStrategy::Interrupt;
+            runtime.start(start).await
+        }
+        started => started,
     }
 }
 

@@ -289,3 +289,18 @@ fn several_harts_work_on_one_data_directory_at_once() {
     }
     assert!(!found.contains("error"), "{found}");
 }
+
+#[test]
+fn a_thread_whose_hart_was_killed_goes_on() {
+    let bench = Bench::with([Turn::hang(), Turn::new().text("here again")]);
+    let running = bench.hart().args(["run", "--thread", "t", "remember this"]).spawn();
+    super::errors::block_on(bench.server.wait_for_requests(1));
+    let busy = bench.hart().args(["run", "--thread", "t", "hello?"]).run();
+    assert_eq!(busy.code, Some(1), "{}", busy.stderr);
+    assert!(busy.stderr.contains("thread `t` is busy"), "{}", busy.stderr);
+    running.kill();
+    assert_eq!(running.wait().signal, Some(9));
+    let ran = bench.hart().args(["run", "--thread", "t", "go on"]).run().success();
+    assert_eq!(ran.stdout, "here again\n");
+    assert!(bench.server.last_request().texts_of("user").concat().contains("remember this"));
+}
