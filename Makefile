@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build page test test-real-model test-web fmt lint unit sdks docs deny bench dist fuzz clean
+.PHONY: run build page test test-real-model test-web fmt lint unit sdks docs deny bench chaos dist fuzz clean
 
 ## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
@@ -54,6 +54,10 @@ deny:
 bench: toolchain
 	$(CARGO) build --locked --profile dist -p hart-cli -p hart-bench
 	target/dist/hart-bench
+
+## Real processes killed at every named place and at any moment; a few of the cells are in `make test`.
+chaos: toolchain
+	HART_CHAOS=long $(CARGO) test --locked -p hart-runtime --test main chaos:: -- --nocapture
 
 ## The binary as it is handed to users.
 dist: toolchain page

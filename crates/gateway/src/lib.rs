@@ -6,6 +6,7 @@ mod error;
 mod events;
 mod gap;
 mod guard;
+mod native;
 mod page;
 mod parse;
 mod routes;
@@ -22,6 +23,7 @@ use hart_runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
+pub use native::{House, native};
 pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
 pub use tend::tend;

@@ -16,6 +16,7 @@ mod lines;
 mod page;
 mod recorded;
 mod refusals;
+mod slow_readers;
 mod socket;
 mod support;
 mod thread_stream;

@@ -5,6 +5,7 @@
 
 mod assistants;
 mod crons;
+mod effects;
 mod events;
 mod items;
 mod leases;
@@ -18,6 +19,7 @@ pub use assistants::{
     Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, Assistants, VersionQuery,
 };
 pub use crons::{Cron, CronQuery, CronSort, Crons};
+pub use effects::Effects;
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
@@ -27,7 +29,19 @@ pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads}
 
 /// All of them, over one place.
 pub trait Store:
-    Threads + Runs + Leases + Steps + Events + Items + Assistants + Crons + fmt::Debug + Send + Sync + 'static
+    Threads
+    + Runs
+    + Leases
+    + Effects
+    + Steps
+    + Events
+    + Items
+    + Assistants
+    + Crons
+    + fmt::Debug
+    + Send
+    + Sync
+    + 'static
 {
 }
 
@@ -35,6 +49,7 @@ impl<S> Store for S where
     S: Threads
         + Runs
         + Leases
+        + Effects
         + Steps
         + Events
         + Items

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_assistants.sql"),
     include_str!("../migrations/0004_leases.sql"),
     include_str!("../migrations/0005_crons.sql"),
+    include_str!("../migrations/0006_effects.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.
