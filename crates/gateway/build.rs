@@ -1,7 +1,11 @@
 //! Puts the built page (`web/dist`) into the library, compressed.
 //!
 //! Invariant: without a built page the library builds too, and says so where the page would be.
-#![allow(clippy::print_stdout, reason = "this is how a build script speaks to cargo")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "this is how a build script speaks with cargo"
+)]
 
 use std::error::Error;
 use std::fmt::Write as _;

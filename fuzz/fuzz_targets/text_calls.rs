@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 fuzz_target!(|bytes: &[u8]| {
     let tools = ["ls", "get_weather", "write_file", "search"].map(|name| {
         let input_schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
-        Arc::new(ToolSpec { name: name.to_owned(), description: String::new(), input_schema })
+        Arc::new(ToolSpec { name: name.to_owned(), description: String::new(), input_schema, effect: hart_kernel::Effect::Pure })
     });
     let options = TextOptions { calls: CallsInText::UnlessNative, think: true, opened: false };
     let text = String::from_utf8_lossy(bytes);

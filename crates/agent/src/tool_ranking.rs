@@ -175,7 +175,12 @@ mod tests {
 
     fn tool(name: &str, description: &str) -> Arc<ToolSpec> {
         let input_schema = json!({"type": "object", "properties": {"description": {}}});
-        Arc::new(ToolSpec { name: name.to_owned(), description: description.to_owned(), input_schema })
+        Arc::new(ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            input_schema,
+            effect: hart_kernel::Effect::Pure,
+        })
     }
 
     #[test]

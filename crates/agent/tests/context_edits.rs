@@ -109,6 +109,7 @@ impl Named {
     fn tool(name: &str, description: &str) -> Arc<dyn Tool> {
         let input_schema = json!({"type": "object", "properties": {}});
         Arc::new(Self(Arc::new(ToolSpec {
+            effect: hart_kernel::Effect::Pure,
             name: name.into(),
             description: description.into(),
             input_schema,

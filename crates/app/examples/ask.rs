@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let client = Client::new()?;
     let mut events = client.stream(ask).await?;
-    eprintln!("thread {}, model {}", events.thread(), events.model());
+    eprintln!("thread {}", events.thread());
     while let Some(event) = events.next().await {
         match event? {
             Event::Text { text, .. } => print!("{text}"),
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::io::stdout().flush()?;
     }
     for artifact in client.artifacts(events.thread().clone()).await? {
-        eprintln!("file: {}", artifact.host_path.display());
+        eprintln!("file: {}", artifact.location);
     }
     client.close().await;
     Ok(())

@@ -37,12 +37,13 @@ pub(crate) struct Order {
     /// Whether the agent keeps a list of steps; as its mode has it, without it.
     pub(crate) plan_mode: Option<bool>,
     pub(crate) recursion_limit: Option<u32>,
-    pub(crate) checkpointer: Arc<dyn Checkpointer>,
+    /// Where its states are; none where it has none yet.
+    pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
 }
 
 impl Order {
     /// An agent that is not run, so its model does not matter.
-    pub(crate) fn reader(checkpointer: Arc<dyn Checkpointer>) -> Self {
+    pub(crate) fn reader(checkpointer: Option<Arc<dyn Checkpointer>>) -> Self {
         Self {
             model: ModelChoice::demo(),
             mode: Mode::default(),
@@ -73,14 +74,14 @@ impl AgentFactory for ConfiguredAgents {
             reasoning: options.reasoning,
             plan_mode: options.plan_mode,
             recursion_limit: request.recursion_limit,
-            checkpointer: Arc::clone(&request.checkpointer),
+            checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
         build(&self.workshop, &order)
     }
 
     fn reader(&self, agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
         known(agent)?;
-        build(&self.workshop, &Order::reader(checkpointer))
+        build(&self.workshop, &Order::reader(Some(checkpointer)))
     }
 }
 

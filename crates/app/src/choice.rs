@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use hart_kernel::ChatModel;
 use hart_models::discover::EnvError;
+use hart_models::replay::normalise;
 use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
+use hart_types::Message;
 
 use crate::demo::{self, DemoModel};
 use crate::wire;
@@ -73,7 +75,7 @@ impl ModelChoice {
 
     /// Answers from a recording only.
     pub fn replay(path: &Path) -> Result<Self, ChooseError> {
-        let model = Arc::new(Replay::new(Cassette::load(path)?));
+        let model = Arc::new(Replay::new(recording(path)?));
         Ok(Self { name: "replay".to_owned(), reason: Reason::Cassette(path.to_owned()), model })
     }
 
@@ -86,6 +88,11 @@ impl ModelChoice {
     /// A model that is there already.
     pub fn given(model: Arc<dyn ChatModel>) -> Self {
         Self { name: model.profile().name.clone(), reason: Reason::Given, model }
+    }
+
+    /// What the model itself is called, where it stands for a named one.
+    pub fn model_name(&self) -> String {
+        self.model.profile().name.clone()
     }
 
     pub(crate) fn demo() -> Self {
@@ -113,6 +120,30 @@ impl fmt::Display for Reason {
             Self::Demo => f.write_str("recorded tasks"),
         }
     }
+}
+
+/// A cassette, or the one in what `hart export` wrote.
+fn recording(path: &Path) -> Result<Cassette, CassetteError> {
+    let loaded = Cassette::load(path);
+    if loaded.is_ok() {
+        return loaded;
+    }
+    let bundle =
+        std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    match bundle.as_ref().and_then(|bundle| bundle.get("cassette")) {
+        Some(cassette) => Cassette::parse(&cassette.to_string()),
+        None => loaded,
+    }
+}
+
+/// What a model said in a conversation, as a cassette that plays it again.
+pub fn cassette_of(messages: &[Message]) -> String {
+    let messages: Vec<Arc<Message>> = messages.iter().cloned().map(Arc::new).collect();
+    let mut cassette = Cassette::default();
+    for (at, answer) in messages.iter().enumerate().filter(|(_, message)| message.as_ai().is_some()) {
+        cassette.record("lead", normalise(messages.iter().take(at)), (**answer).clone());
+    }
+    cassette.to_json()
 }
 
 pub(crate) async fn choose(workshop: &Workshop, name: Option<&str>) -> Result<ModelChoice, ChooseError> {

@@ -1,85 +1,49 @@
 //! The embedded client: an agent in this process, asked by function call.
 //!
-//! Invariant: a client owns all it uses; two of them in one process do not see each other. It goes the way that the
-//! command line goes, through [`App`].
+//! Invariant: a client owns all it uses; two of them in one process do not see each other. It goes the way that a
+//! server's clients go, through the runtime, and reads the frames they read.
 
-mod ask;
 mod builder;
 mod error;
-mod event;
-mod stream;
+mod follow;
 mod threads;
 
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use hart_kernel::{EventSink, Interrupt, Resume, RunInput, Snapshot};
-use hart_types::{Body, RunId, ThreadId, UsageMetadata, UserId};
-use tokio::sync::mpsc;
+use hart_client::{
+    Answer, Artifact, Ask, Client as AskedClient, ClientError, EventStream, Location, ModelInfo, RunInfo,
+    RunStream, ThreadState, ThreadSummary, Words, async_trait, id_of,
+};
+use hart_runtime::port::{Created, RunQuery};
+use hart_runtime::{Input, Run, Runtime, StartRun, Thread, Workspace};
+use hart_sandbox::VPath;
+use hart_types::{CancelAction, MultitaskStrategy, Resume, RunId, ThreadId, UserId};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
-pub use ask::Ask;
 pub use builder::ClientBuilder;
-pub use error::ClientError;
-pub use event::{End, Event};
-pub use stream::EventStream;
-pub use threads::{ThreadState, ThreadSummary};
+pub use error::SetupError;
 
-use crate::agents::Order;
-use crate::app::{Started, Task};
+use crate::agents::{LEAD_AGENT, Order};
+use crate::app::OWNER;
 use crate::config::AppConfig;
-use crate::thread_log::{ThreadLog, blocking};
-use crate::{App, Artifact, ChooseError, ModelChoice, ModelListing, demo};
-use event::Teller;
-
-/// So many events wait for a slow reader before the run waits too.
-const BUFFER: usize = 256;
+use crate::{App, ChooseError, demo, house, wire};
+use error::{of_assistant, of_cancel, of_choice, of_start, of_store};
+use follow::EmbeddedFollowing;
 
 #[doc = include_str!("client/usages.md")]
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    app: Arc<App>,
     user: UserId,
-}
-
-/// What copies of a client have in common.
-struct Shared {
-    app: App,
-    runs: TaskTracker,
-    /// Cancels every run.
-    closing: CancellationToken,
-}
-
-/// What came of a question.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Answer {
-    /// The agent's last words, or its question where it asked one.
-    pub text: String,
-    pub thread: ThreadId,
-    pub run: RunId,
-    /// The name of the model that worked.
-    pub model: String,
-    /// Of all model calls of the run.
-    pub usage: UsageMetadata,
-    /// All files the thread has handed over so far.
-    pub artifacts: Vec<Artifact>,
-    /// The state that was reached.
-    pub values: Snapshot,
-}
-
-impl Answer {
-    /// What the thread waits to be told before it goes on; empty unless the run paused.
-    pub fn interrupts(&self) -> &[Interrupt] {
-        self.values.interrupts()
-    }
+    /// Shared by all copies.
+    closed: CancellationToken,
 }
 
 impl Client {
     /// As `hart` would be in this directory: `config.yaml` if there is one, the environment's keys, data in `.hart`.
-    pub fn new() -> Result<Self, ClientError> {
+    pub fn new() -> Result<Self, SetupError> {
         Self::builder().build()
     }
 
@@ -88,196 +52,261 @@ impl Client {
         ClientBuilder::new()
     }
 
-    fn open(app: App, user: UserId) -> Result<Self, ClientError> {
+    /// Asks what an app runs.
+    pub fn of(app: Arc<App>) -> Self {
+        Self { app, user: UserId::from(OWNER), closed: CancellationToken::new() }
+    }
+
+    fn open(app: App, user: UserId) -> Result<Self, SetupError> {
         // An agent that cannot be built is told of now, not at the first question.
-        crate::wire::agent(&app.workshop, &Order::reader(app.checkpointer(&user)))?;
-        let shared = Shared { app, runs: TaskTracker::new(), closing: CancellationToken::new() };
-        Ok(Self { shared: Arc::new(shared), user })
+        wire::agent(&app.workshop, &Order::reader(None))?;
+        Ok(Self { user, ..Self::of(Arc::new(app)) })
     }
 
     /// The same client for somebody else, with threads of their own.
     #[must_use]
     pub fn for_user(&self, user: impl Into<UserId>) -> Self {
-        Self { shared: Arc::clone(&self.shared), user: user.into() }
+        Self { user: user.into(), ..self.clone() }
     }
 
     /// Asks, and waits for the answer's text. A run that pauses is [`ClientError::Paused`].
     pub async fn chat(&self, ask: impl Into<Ask>) -> Result<String, ClientError> {
-        let answer = self.ask(ask).await?;
-        match answer.interrupts() {
-            [] => Ok(answer.text),
-            _ => Err(ClientError::Paused { thread: answer.thread }),
-        }
+        AskedClient::chat(self, ask.into()).await
     }
 
     /// Asks, and waits for all that comes of it. Dropping the future cancels the run.
     pub async fn ask(&self, ask: impl Into<Ask>) -> Result<Answer, ClientError> {
-        let mut events = self.stream(ask).await?;
-        while let Some(event) = events.next().await {
-            if let Event::End(End { usage, values, .. }) = event? {
-                let EventStream { thread, run, model, .. } = &events;
-                return Ok(Answer {
-                    text: last_words(&values),
-                    artifacts: self.shared.app.artifacts_of(&self.user, thread, values.state()),
-                    thread: thread.clone(),
-                    run: run.clone(),
-                    model: model.clone(),
-                    usage,
-                    values,
-                });
-            }
-        }
-        Err(ClientError::Dropped)
+        AskedClient::ask(self, ask.into()).await
     }
 
     /// Answers what a paused thread asked, and waits for what comes of it.
     pub async fn resume(&self, thread: impl Into<ThreadId>, answer: Resume) -> Result<Answer, ClientError> {
-        self.ask(Ask::resume(thread, answer)).await
+        AskedClient::resume(self, &thread.into(), answer).await
     }
 
     /// Asks, and tells what happens as it happens. The run goes on whether or not it is read; dropping the stream
     /// cancels it.
     pub async fn stream(&self, ask: impl Into<Ask>) -> Result<EventStream, ClientError> {
-        if self.shared.closing.is_cancelled() {
-            return Err(ClientError::Closed);
-        }
-        let ask: Ask = ask.into();
-        let model = self.choose(ask.model.as_deref()).await?;
-        let mut task = Task::new("", model);
-        task.thread = ask.thread.unwrap_or(task.thread);
-        task.user = self.user.clone();
-        task.mode = ask.mode;
-        task.plan_mode = ask.plan_mode;
-        task.recursion_limit = ask.recursion_limit;
-        let started = self.shared.app.begin(&task)?;
-
-        let stop = self.shared.closing.child_token();
-        let (channel, events) = mpsc::channel(BUFFER);
-        // The end is told even to a reader that is far behind.
-        let last = channel.clone().try_reserve_owned().map_err(|_| ClientError::Dropped)?;
-        let teller = Arc::new(Teller::new(channel, stop.clone()));
-        let stream = EventStream {
-            thread: task.thread.clone(),
-            run: task.run.clone(),
-            model: task.model.name.clone(),
-            events,
-            over: false,
-            _cancels: stop.clone().drop_guard(),
-        };
-        let (shared, input, outer) =
-            (Arc::clone(&self.shared), ask.words.into(), ask.cancel.unwrap_or_default());
-        self.shared.runs.spawn(async move {
-            last.send(run(started, &task, input, &teller, stop, outer).await);
-            // The sandboxes live as long as the run, whatever becomes of the client.
-            drop(shared);
-        });
-        Ok(stream)
+        AskedClient::stream(self, ask.into()).await
     }
 
     /// The newest `limit` threads of this user, the one that was used last first.
     pub async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, ClientError> {
-        let log = self.own_log("list")?;
-        let path = self.shared.app.home().to_owned();
-        blocking(move || threads::newest(&log, limit))
-            .await
-            .map_err(|source| ClientError::Storage { path, source })
+        AskedClient::threads(self, limit).await
     }
 
     /// What a thread has come to.
     pub async fn thread(&self, id: impl Into<ThreadId>) -> Result<ThreadState, ClientError> {
-        let id = id.into();
-        let values = self.shared.app.values(&self.user, &id).await?;
-        // One that was claimed, but in which nobody has said anything, is none.
-        if values.state().messages().is_empty() {
-            return Err(ClientError::NoThread(id));
-        }
-        Ok(ThreadState { id, values })
+        AskedClient::thread(self, &id.into()).await
     }
 
-    /// Deletes a thread with its files.
+    /// Stops what runs on a thread, and deletes it with its files.
     pub async fn delete_thread(&self, id: impl Into<ThreadId>) -> Result<(), ClientError> {
-        let id = id.into();
-        let log = self.own_log("delete")?;
-        if !log.exists(&id) {
-            return Err(ClientError::NoThread(id));
-        }
-        let lock = log.lock(&id)?;
-        let path = self.shared.app.home().to_owned();
-        blocking(move || log.delete(&id, &lock)).await.map_err(|source| ClientError::Storage { path, source })
+        AskedClient::delete_thread(self, &id.into()).await
     }
 
     /// The files a thread has handed over so far.
     pub async fn artifacts(&self, thread: impl Into<ThreadId>) -> Result<Vec<Artifact>, ClientError> {
-        let ThreadState { id, values } = self.thread(thread).await?;
-        Ok(self.shared.app.artifacts_of(&self.user, &id, values.state()))
+        AskedClient::artifacts(self, &thread.into()).await
     }
 
     /// The models there are to choose from, the default first.
-    pub async fn models(&self) -> Result<Vec<ModelListing>, ClientError> {
-        Ok(self.shared.app.models().await?)
+    pub async fn models(&self) -> Result<Vec<ModelInfo>, ClientError> {
+        AskedClient::models(self).await
     }
 
-    pub async fn model(&self, name: &str) -> Result<ModelListing, ClientError> {
+    pub async fn model(&self, name: &str) -> Result<ModelInfo, ClientError> {
         let all = self.models().await?;
         let known = || all.iter().map(|model| model.name.clone()).collect();
         let found = all.iter().find(|model| model.name == name).cloned();
-        found.ok_or_else(|| ChooseError::Unknown { name: name.to_owned(), known: known() }.into())
+        found.ok_or_else(|| of_choice(ChooseError::Unknown { name: name.to_owned(), known: known() }))
     }
 
     /// What is in force: the parameters over the file over the defaults.
     pub fn config(&self) -> &AppConfig {
-        self.shared.app.config()
+        self.app.config()
     }
 
     /// Cancels what runs, waits until it has unwound, and ends what it started. Copies of the client are closed too.
     pub async fn close(&self) {
-        self.shared.closing.cancel();
-        self.shared.runs.close();
-        self.shared.runs.wait().await;
-        self.shared.app.close().await;
+        self.closed.cancel();
+        self.app.close().await;
+    }
+
+    async fn runtime(&self) -> Result<&Runtime, ClientError> {
+        if self.closed.is_cancelled() {
+            return Err(ClientError::Closed);
+        }
+        Ok(self.app.runtime().await?)
     }
 
     /// A recording is never passed off as a model's answer: whoever wants it asks for it.
-    async fn choose(&self, name: Option<&str>) -> Result<ModelChoice, ClientError> {
-        let model = self.shared.app.choose_model(name).await?;
-        if model.is_demo() && name != Some(demo::NAME) { Err(ClientError::NoModel) } else { Ok(model) }
+    async fn choose(&self, named: Option<&str>) -> Result<String, ClientError> {
+        let model = self.app.choose_model(named).await.map_err(of_choice)?;
+        if model.is_demo() && named != Some(demo::NAME) { Err(ClientError::NoModel) } else { Ok(model.name) }
     }
 
-    fn own_log(&self, wanted: &'static str) -> Result<ThreadLog, ClientError> {
-        match self.shared.app.workshop.extensions.checkpointer {
-            Some(_) => Err(ClientError::ForeignThreads(wanted)),
-            None => Ok(self.shared.app.log(&self.user)),
+    /// The user's own thread; another's is none.
+    async fn own(&self, runtime: &Runtime, name: &ThreadId) -> Result<Thread, ClientError> {
+        let (id, _) = id_of(&self.user, name);
+        let row = runtime.store().thread(&id).await.map_err(of_store)?;
+        row.filter(|row| row.user == self.user).ok_or_else(|| ClientError::NoThread(name.clone()))
+    }
+
+    async fn own_run(&self, runtime: &Runtime, id: &RunId) -> Result<Run, ClientError> {
+        let run = runtime.store().run(id).await.map_err(of_store)?;
+        run.filter(|run| run.user == self.user).ok_or_else(|| ClientError::NoRun(id.clone()))
+    }
+
+    /// Notes the name that a thread goes by, before anything happens on it.
+    async fn name(
+        &self,
+        runtime: &Runtime,
+        id: &ThreadId,
+        named: Map<String, Value>,
+    ) -> Result<(), ClientError> {
+        let mut row = Thread::new(id.clone(), self.user.clone(), runtime.now());
+        row.metadata = named;
+        match runtime.store().create_thread(row).await.map_err(of_store)? {
+            Created::New(_) | Created::Existing(_) => Ok(()),
         }
     }
 }
 
-/// To the end, however it comes; `outer` is the caller's own token.
-async fn run(
-    started: Started,
-    task: &Task,
-    input: RunInput,
-    teller: &Arc<Teller>,
-    stop: CancellationToken,
-    outer: CancellationToken,
-) -> Result<Event, ClientError> {
-    let cx = started.context(task, Arc::clone(teller) as Arc<dyn EventSink>, stop.clone());
-    let mut running = std::pin::pin!(started.agent.run(input, &cx));
-    let report = tokio::select! {
-        biased;
-        report = &mut running => report,
-        () = outer.cancelled() => {
-            stop.cancel();
-            running.await
+#[async_trait]
+impl AskedClient for Client {
+    async fn start(&self, ask: Ask) -> Result<RunStream, ClientError> {
+        let runtime = self.runtime().await?;
+        let model = self.choose(ask.options.get("model_name").and_then(Value::as_str)).await?;
+        let name = ask.thread.clone().unwrap_or_else(ThreadId::generate);
+        let (id, named) = id_of(&self.user, &name);
+        if runtime.store().thread(&id).await.map_err(of_store)?.is_some_and(|row| row.user != self.user) {
+            return Err(ClientError::NoThread(name));
         }
+        if let Some(named) = named.filter(|_| ask.may_begin()) {
+            self.name(runtime, &id, named).await?;
+        }
+        let assistant = runtime.assistant(LEAD_AGENT).await.map_err(of_assistant)?;
+        let input = match &ask.words {
+            Words::Say(_) => Input::Values(ask.input().unwrap_or_default()),
+            Words::Answer(answer) => Input::Resume { answer: answer.clone().into_json(), update: Map::new() },
+        };
+        let mut start = StartRun::of(&assistant, input);
+        start.thread = Some(id);
+        start.user = self.user.clone();
+        start.options.extend(ask.options.clone());
+        start.options.insert("model_name".to_owned(), model.into());
+        start.recursion_limit = ask.recursion_limit.or(start.recursion_limit);
+        start.multitask = MultitaskStrategy::Reject;
+        start.create_thread = ask.may_begin();
+        start.kwargs = kwargs(&ask);
+        let run = runtime.start(start).await.map_err(|error| of_start(error, &name))?;
+        let (id, modes) = (run.id.clone(), ask.modes());
+        let following = EmbeddedFollowing::new(runtime.clone(), run, name.clone(), modes);
+        Ok(RunStream::begun(name, id, Box::new(following), ask.cancel))
+    }
+
+    async fn join(&self, run: &RunId) -> Result<RunStream, ClientError> {
+        let runtime = self.runtime().await?;
+        let found = self.own_run(runtime, run).await?;
+        let (thread, modes) = (found.thread.clone(), Ask::new("").modes());
+        let following = EmbeddedFollowing::new(runtime.clone(), found, thread.clone(), modes);
+        Ok(RunStream::joined(thread, run.clone(), Box::new(following)))
+    }
+
+    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, ClientError> {
+        threads::newest(self.runtime().await?, &self.user, limit).await
+    }
+
+    async fn thread(&self, id: &ThreadId) -> Result<ThreadState, ClientError> {
+        let runtime = self.runtime().await?;
+        let row = self.own(runtime, id).await?;
+        threads::state(runtime, &row.id, id).await
+    }
+
+    async fn delete_thread(&self, id: &ThreadId) -> Result<(), ClientError> {
+        let runtime = self.runtime().await?;
+        let row = self.own(runtime, id).await?;
+        runtime.delete_thread(&row.id).await.map(drop).map_err(of_store)
+    }
+
+    async fn runs(&self, thread: Option<&ThreadId>, limit: usize) -> Result<Vec<RunInfo>, ClientError> {
+        let runtime = self.runtime().await?;
+        let thread = match thread {
+            Some(thread) => Some(self.own(runtime, thread).await?.id),
+            None => None,
+        };
+        let mut found = Vec::new();
+        let mut query = RunQuery { thread, limit: PAGE, ..RunQuery::default() };
+        while found.len() < limit {
+            let page = runtime.store().runs(&query).await.map_err(of_store)?;
+            let last = (page.len() as u64) < PAGE;
+            found.extend(page.iter().filter(|run| run.user == self.user).map(threads::run_info));
+            query.offset += PAGE;
+            if last {
+                break;
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn run(&self, id: &RunId) -> Result<RunInfo, ClientError> {
+        let runtime = self.runtime().await?;
+        Ok(threads::run_info(&self.own_run(runtime, id).await?))
+    }
+
+    async fn cancel(&self, run: &RunId) -> Result<(), ClientError> {
+        let runtime = self.runtime().await?;
+        self.own_run(runtime, run).await?;
+        if let Err(error) = runtime.cancel(run, CancelAction::Interrupt).await
+            && let Some(error) = of_cancel(error)
+        {
+            return Err(error);
+        }
+        runtime.wait(run).await;
+        Ok(())
+    }
+
+    async fn models(&self) -> Result<Vec<ModelInfo>, ClientError> {
+        house::models(&self.app.workshop).await.map_err(of_choice)
+    }
+
+    async fn artifacts(&self, thread: &ThreadId) -> Result<Vec<Artifact>, ClientError> {
+        let paths = AskedClient::thread(self, thread).await?.values.artifacts();
+        Ok(paths.iter().filter_map(|path| self.locate(thread, path)).collect())
+    }
+
+    async fn artifact(&self, thread: &ThreadId, path: &str) -> Result<Vec<u8>, ClientError> {
+        let row = self.own(self.runtime().await?, thread).await?;
+        let of = Workspace { thread: row.id, user: row.user };
+        let file = house::file(&self.app.workshop, &of, path).await;
+        file.ok_or_else(|| ClientError::NoFile(path.to_owned()))
+    }
+
+    fn locate(&self, thread: &ThreadId, path: &str) -> Option<Artifact> {
+        let (id, _) = id_of(&self.user, thread);
+        let host = self.app.workshop.sandboxes.host_path(&id, &self.user, &VPath::parse(path).ok()?)?;
+        Some(Artifact::new(path, Location::File(host.as_path().to_owned())))
+    }
+}
+
+/// How many runs are read at once.
+const PAGE: u64 = 200;
+
+/// What others are told that the run was asked with.
+fn kwargs(ask: &Ask) -> Map<String, Value> {
+    let resume = match &ask.words {
+        Words::Say(_) => Value::Null,
+        Words::Answer(answer) => json!({"resume": answer.clone().into_json()}),
     };
-    Ok(Event::End(End { ended: report.outcome?, usage: teller.usage(), values: report.values }))
-}
-
-/// What the agent said last; a run that ends with a tool's result ends with a question.
-fn last_words(values: &Snapshot) -> String {
-    let last = values.state().messages().last();
-    let spoken = last.filter(|message| matches!(message.body, Body::Ai(_) | Body::Tool(_)));
-    spoken.map(|message| message.text()).unwrap_or_default()
+    let pairs = [
+        ("input", json!(ask.input())),
+        ("command", resume),
+        ("context", Value::Object(ask.options.clone())),
+        ("stream_mode", json!(ask.modes())),
+    ];
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 impl fmt::Debug for Client {

@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use hart_agent::{Features, SuperAgentBuilder};
-use hart_kernel::{ChatModel, Checkpointer, Placed, Tool};
+use hart_kernel::{ChatModel, Placed, Tool};
+use hart_runtime::port::Store;
 
 #[derive(Clone, Default)]
 pub(crate) struct Extensions {
@@ -16,8 +17,8 @@ pub(crate) struct Extensions {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// Goes before all models that are configured or found.
     pub(crate) model: Option<Arc<dyn ChatModel>>,
-    /// Instead of the files in the data directory.
-    pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
+    /// Instead of the database in the data directory.
+    pub(crate) store: Option<Arc<dyn Store>>,
 }
 
 pub(crate) type FeatureChange = Arc<dyn Fn(&mut Features) + Send + Sync>;
@@ -49,7 +50,7 @@ impl fmt::Debug for Extensions {
             .field("middleware", &self.middleware)
             .field("tools", &tools)
             .field("model", &self.model.as_ref().map(|model| &model.profile().name))
-            .field("checkpointer", &self.checkpointer.is_some())
+            .field("store", &self.store)
             .finish()
     }
 }

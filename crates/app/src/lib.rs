@@ -15,37 +15,38 @@ pub mod demo;
 mod doctor;
 mod env;
 mod extensions;
-mod frame;
 mod home;
+mod house;
 mod profiles;
 mod server;
 mod sheet;
-mod thread_log;
 mod wire;
 mod workshop;
 mod workspaces;
 
-pub use app::{App, Artifact, OpenError, ProbeError, StartError, StateError, StorageError, Task, TaskInput};
-pub use choice::{ChooseError, ModelChoice, ModelListing, Reason};
-pub use client::{
-    Answer, Ask, Client, ClientBuilder, ClientError, End, Event, EventStream, ThreadState, ThreadSummary,
-};
+pub use app::{App, OpenError, ProbeError, StorageError};
+pub use choice::{ChooseError, ModelChoice, ModelListing, Reason, cassette_of};
+pub use client::{Client, ClientBuilder, SetupError};
 pub use doctor::{Finding, Health};
 pub use env::Env;
-pub use frame::Frame;
 pub use hart_agent::Mode;
-pub use hart_gateway::ServeError;
-pub use hart_kernel::{
-    AgentEvent, Ended, EventSink, Interrupt, ModelError, Resume, RunError, RunReport, async_trait,
+pub use hart_client::{
+    Answer, Artifact, Ask, Client as AnyClient, ClientError, End, Event, EventStream, Failure, Frame,
+    HttpClient, Location, ModelInfo, RunInfo, ThreadState, ThreadSummary, Values,
 };
+pub use hart_gateway::ServeError;
+pub use hart_kernel::{ModelError, async_trait};
 // A program that embeds hart names one crate and has them all, each of the version that fits.
 pub use hart_models::probe::{self, Check, Outcome, Profile};
 pub use hart_sandbox::{Tier, TierReport};
-pub use server::{Server, ServerError};
+pub use hart_types::{Interrupt, Resume};
+pub use server::{Server, ServerBuilder, ServerError};
 pub use sheet::{ModelSheet, SheetRow};
-pub use thread_log::LockError;
 pub use tokio_util::sync::CancellationToken;
-pub use {hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_types as types};
+pub use {
+    hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_runtime as runtime,
+    hart_store as store, hart_types as types,
+};
 
 /// The pages whose Rust is compiled, and run where it can be, with the tests.
 #[cfg(doctest)]

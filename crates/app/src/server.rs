@@ -3,26 +3,32 @@
 //! Invariant: it listens before it touches the data, so that a second server on the same port changes nothing; beyond
 //! this machine it listens only with a token.
 
+mod builder;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hart_gateway::{
-    Access, Listener, OtlpError, OtlpExporter, ServeError, Settings, listen, router_with, serve_on, tend,
-    with_page,
+    Access, House, Listener, OtlpError, OtlpExporter, ServeError, Settings, listen, native, router_with,
+    serve_on, tend, with_page,
 };
-use hart_runtime::Runtime;
+use hart_runtime::{Adopt, Runtime};
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
-use crate::App;
+pub use builder::ServerBuilder;
+
 use crate::app::StorageError;
+use crate::{App, house};
 
 /// Bound, and ready to answer; clients that come before [`Server::run`] wait for it.
 pub struct Server {
     listener: Listener,
     runtime: Runtime,
+    house: Arc<dyn House>,
     access: Access,
     settings: Settings,
     traces: Option<OtlpExporter>,
@@ -52,15 +58,20 @@ pub enum ServerError {
 const FAREWELL: Duration = Duration::from_secs(3);
 
 impl Server {
+    /// For agents of one's own, with their data in this directory.
+    pub fn builder(home: impl Into<PathBuf>) -> ServerBuilder {
+        ServerBuilder::new(home.into())
+    }
+
     /// As the section `server` says, at another host or port where one is given.
     pub async fn bind(app: &App, host: Option<&str>, port: Option<u16>) -> Result<Self, ServerError> {
         let config = &app.config().server;
+        let access = Access {
+            hosts: config.allowed_hosts.clone(),
+            origins: config.allowed_origins.clone(),
+            token: config.token.as_ref().map(|token| token.expose_secret().to_owned()),
+        };
         let (host, port) = (host.unwrap_or(&config.host), port.unwrap_or(config.port));
-        let address = resolve(host, port).await?;
-        let token = config.token.as_ref().map(|token| token.expose_secret().to_owned());
-        if token.is_none() && !address.ip().is_loopback() {
-            return Err(ServerError::NoToken(address.ip()));
-        }
         let traces = match &config.otlp_endpoint {
             Some(endpoint) => {
                 let headers = config.otlp_headers.as_ref().map(|headers| headers.expose_secret().to_owned());
@@ -68,16 +79,14 @@ impl Server {
             }
             None => None,
         };
-        let listener = listen(address).await?;
-        // It goes by what it was told to listen on, name or address.
-        let hosts = config.allowed_hosts.iter().cloned().chain([host.to_owned()]).collect();
-        let access = Access { hosts, origins: config.allowed_origins.clone(), token };
         let settings = Settings::default()
             .body_limit(config.body_limit)
             .request_timeout(config.request_timeout)
             .private_webhooks(config.private_webhooks);
-        let runtime = app.runtime().await?.clone();
-        Ok(Self { listener, runtime, access, settings, traces, drain: config.drain })
+        let (listener, access) = listen_as(host, port, access).await?;
+        let runtime = app.runtime_adopting(Adopt::Everything).await?.clone();
+        let house = house::of(&app.workshop);
+        Ok(Self { listener, runtime, house, access, settings, traces, drain: config.drain })
     }
 
     /// Where a browser on this machine finds it.
@@ -93,13 +102,14 @@ impl Server {
 
     /// Answers until `stop`; then it takes no more runs, gives those there are time to end, and closes.
     pub async fn run(self, stop: CancellationToken) -> Result<(), ServerError> {
-        let Self { listener, runtime, access, settings, traces, drain } = self;
+        let Self { listener, runtime, house, access, settings, traces, drain } = self;
         tend(&runtime, settings);
         if let Some(traces) = traces {
             runtime.trace_to(Arc::new(traces));
         }
         let closing = CancellationToken::new();
-        let routes = with_page(router_with(runtime.clone(), access, closing.clone(), settings));
+        let own = native(runtime.clone(), house, access.clone());
+        let routes = with_page(router_with(runtime.clone(), access, closing.clone(), settings).merge(own));
         let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {
@@ -123,6 +133,16 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("url", &self.url()).field("drain", &self.drain).finish_non_exhaustive()
     }
+}
+
+/// Beyond this machine only with a token. The server goes by what it was told to listen on, name or address.
+async fn listen_as(host: &str, port: u16, mut access: Access) -> Result<(Listener, Access), ServerError> {
+    let address = resolve(host, port).await?;
+    if access.token.is_none() && !address.ip().is_loopback() {
+        return Err(ServerError::NoToken(address.ip()));
+    }
+    access.hosts.push(host.to_owned());
+    Ok((listen(address).await?, access))
 }
 
 async fn resolve(host: &str, port: u16) -> Result<SocketAddr, ServerError> {

@@ -11,7 +11,8 @@ use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::{Agent, BuildError, ChatModel, Clock, ModelSettings, SystemClock, Timestamp};
 use hart_models::{HttpError, Limits, ModelConfig};
-use hart_runtime::{Parts, Retention, Runtime, Settings, Workspaces};
+use hart_runtime::port::Store;
+use hart_runtime::{Adopt, Parts, Retention, Runtime, Settings, Workspaces};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 use hart_store::SqliteStore;
 
@@ -33,18 +34,24 @@ pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, Sand
 }
 
 /// Runs, and where they are remembered. Makes the data directory where there is none.
-pub(crate) async fn runtime(workshop: &Arc<Workshop>) -> Result<Runtime, StorageError> {
+pub(crate) async fn runtime(workshop: &Arc<Workshop>, adopt: Adopt) -> Result<Runtime, StorageError> {
+    let store: Arc<dyn Store> = match &workshop.extensions.store {
+        Some(own) => Arc::clone(own),
+        None => Arc::new(store(workshop.config.home.clone()).await?),
+    };
     let parts = Parts {
-        store: Arc::new(store(workshop.config.home.clone()).await?),
+        store,
         agents: Arc::new(ConfiguredAgents::new(Arc::clone(workshop))),
         workspaces: workspaces(workshop),
         clock: Arc::new(SystemClock),
     };
     let retention = Retention { age: workshop.config.server.keep_streams, ..Retention::default() };
-    Runtime::open_with(parts, Settings { retention, ..Settings::default() }).await.map_err(StorageError::Runs)
+    let settings = Settings { adopt, retention, ..Settings::default() };
+    Runtime::open_with(parts, settings).await.map_err(StorageError::Runs)
 }
 
-async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
+/// Makes the directory where there is none.
+pub(crate) async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
     let opened = tokio::task::spawn_blocking(move || {
         let path = home.join(DATABASE);
         home::prepare(&home)
@@ -55,8 +62,16 @@ async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
     opened.await.unwrap_or_else(|error| Err(StorageError::Cut(error)))
 }
 
+/// Copies the database, for the owner alone.
+pub(crate) async fn backup(home: PathBuf, to: PathBuf) -> Result<(), StorageError> {
+    let failed =
+        |source: Box<dyn std::error::Error + Send + Sync>| StorageError::Backup { path: to.clone(), source };
+    home::create_private_file(&to).map_err(|error| failed(error.into()))?;
+    store(home).await?.backup(to.clone()).await.map_err(|error| failed(error.into()))
+}
+
 /// In the data directory.
-const DATABASE: &str = "hart.db";
+pub(crate) const DATABASE: &str = "hart.db";
 
 /// The files of threads, for runs that are undone and threads that are copied or deleted.
 fn workspaces(workshop: &Workshop) -> Arc<dyn Workspaces> {
@@ -94,8 +109,10 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
     let mut agent = SuperAgent::builder(Arc::clone(&order.model.model))
         .mode(order.mode)
         .features(workshop.extensions.shape(features))
-        .checkpointer(Arc::clone(&order.checkpointer))
         .recursion_limit(order.recursion_limit.map_or(most, |limit| limit.min(most)));
+    if let Some(checkpointer) = &order.checkpointer {
+        agent = agent.checkpointer(Arc::clone(checkpointer));
+    }
     if let Some(reasoning) = order.reasoning {
         agent = agent.settings(ModelSettings { reasoning, ..order.mode.settings() });
     }

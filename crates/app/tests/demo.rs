@@ -1,38 +1,34 @@
 //! The recorded tasks, played against the real sandbox as a newcomer would see them.
 
-use std::sync::{Arc, Mutex};
-
-use hart_app::config::LoadOptions;
+use futures_util::StreamExt;
 use hart_app::demo::TASKS;
-use hart_app::{AgentEvent, App, CancellationToken, Env, EventSink, RunReport, Task, async_trait};
-use hart_types::{ThreadId, ToolStatus};
+use hart_app::{Answer, Ask, Client, ClientBuilder, Event, Location};
+use hart_types::ToolStatus;
+use serde_json::json;
 
 struct World {
-    app: App,
+    client: Client,
     _home: tempfile::TempDir,
 }
 
 impl World {
     fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
-        let env = Env::from_iter([("HART_NO_PROBE", "1")]);
-        let options = LoadOptions { path: None, cwd: home.path().to_owned(), env: &env, overrides: None };
-        Self { app: App::open(options).unwrap(), _home: home }
+        Self::with(|builder| builder)
     }
 
-    async fn ask(&self, thread: &str, text: &str) -> RunReport {
-        let model = self.app.choose_model(None).await.unwrap();
-        assert!(model.is_demo());
-        let task = Task { thread: ThreadId::from(thread), ..Task::new(text, model) };
-        self.app.run(&task, Arc::new(Silence), CancellationToken::new()).await.unwrap()
+    fn with(change: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let builder = Client::builder().no_file().home(home.path());
+        Self { client: change(builder).build().unwrap(), _home: home }
+    }
+
+    async fn ask(&self, thread: &str, text: &str) -> Answer {
+        self.client.ask(demo(text).thread(thread)).await.unwrap()
     }
 }
 
-struct Silence;
-
-#[async_trait]
-impl EventSink for Silence {
-    async fn emit(&self, _: AgentEvent) {}
+fn demo(text: &str) -> Ask {
+    Ask::new(text).model("demo")
 }
 
 #[tokio::test]
@@ -41,15 +37,14 @@ async fn every_recorded_task_plays_to_its_end_in_one_thread_and_again() {
     let files = ["primes.txt", "report.md", "table.html"];
     for round in 0..2 {
         for (task, file) in TASKS.iter().zip(files) {
-            let report = world.ask("t1", task.prompt).await;
-            report.outcome.as_ref().unwrap();
-            let results = report.state().messages().iter().filter_map(|message| message.as_tool_result());
-            assert!(results.into_iter().all(|result| result.status == ToolStatus::Success), "{}", task.title);
-            let answer = report.answer().unwrap();
-            assert!(answer.contains(file), "round {round}, {}: {answer}", task.title);
-            let artifacts = world.app.artifacts(&ThreadId::from("t1"), report.state());
-            let handed_over = artifacts.iter().find(|artifact| artifact.path.ends_with(file)).unwrap();
-            assert!(handed_over.host_path.is_file(), "{handed_over:?}");
+            let answer = world.ask("t1", task.prompt).await;
+            let messages = answer.values.messages();
+            let mut results = messages.iter().filter_map(|message| message.as_tool_result());
+            assert!(results.all(|result| result.status == ToolStatus::Success), "{}", task.title);
+            assert!(answer.text.contains(file), "round {round}, {}: {}", task.title, answer.text);
+            let handed_over = answer.artifacts.iter().find(|artifact| artifact.path.ends_with(file)).unwrap();
+            let Location::File(path) = &handed_over.location else { panic!("{handed_over:?}") };
+            assert!(path.is_file(), "{handed_over:?}");
         }
     }
 }
@@ -58,9 +53,9 @@ async fn every_recorded_task_plays_to_its_end_in_one_thread_and_again() {
 async fn a_recording_says_that_it_is_one() {
     let world = World::new();
     for task in TASKS {
-        let report = world.ask(task.title, &format!("  {}\n", task.prompt.to_uppercase())).await;
-        let first =
-            report.state().messages().iter().find(|message| message.as_ai().is_some()).unwrap().text();
+        let answer = world.ask(task.title, &format!("  {}\n", task.prompt.to_uppercase())).await;
+        let messages = answer.values.messages();
+        let first = messages.iter().find(|message| message.as_ai().is_some()).unwrap().text();
         assert!(first.contains("This is a recording"), "{first}");
     }
 }
@@ -68,37 +63,23 @@ async fn a_recording_says_that_it_is_one() {
 #[tokio::test]
 async fn any_other_prompt_gets_advice() {
     let world = World::new();
-    let answer = world.ask("t1", "Write me a novel.").await.answer().unwrap();
+    let answer = world.ask("t1", "Write me a novel.").await.text;
     assert!(answer.contains("No model is connected") && answer.contains("ANTHROPIC_API_KEY"), "{answer}");
 }
 
 #[tokio::test]
 async fn a_tool_that_answers_differently_is_not_talked_over() {
-    let world = World::new();
-    let home = world.app.home().to_owned();
     // Without `bash` the second recorded step cannot happen as it did.
-    std::fs::write(home.parent().unwrap().join("config.yaml"), "tools: [{name: write_file}]").unwrap();
-    let env = Env::from_iter([("HART_NO_PROBE", "1")]);
-    let cwd = home.parent().unwrap().to_owned();
-    let app = App::open(LoadOptions { path: None, cwd, env: &env, overrides: None }).unwrap();
-    let model = app.choose_model(None).await.unwrap();
-    let task = Task::new(TASKS[0].prompt, model);
-    let seen = Arc::new(Seen::default());
-    let report = app.run(&task, seen.clone(), CancellationToken::new()).await.unwrap();
-    let answer = report.answer().unwrap();
-    assert!(answer.contains("The recording cannot go on here"), "{answer}");
-    assert_eq!(seen.0.lock().unwrap().as_slice(), ["write_file", "bash"]);
-}
-
-/// The names of the tools that were started.
-#[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
-
-#[async_trait]
-impl EventSink for Seen {
-    async fn emit(&self, event: AgentEvent) {
-        if let AgentEvent::ToolStarted(call) = event {
-            self.0.lock().unwrap().push(call.name.clone());
+    let world = World::with(|builder| builder.config(json!({"tools": [{"name": "write_file"}]})));
+    let mut events = world.client.stream(demo(TASKS[0].prompt)).await.unwrap();
+    let (mut started, mut answer) = (Vec::new(), String::new());
+    while let Some(event) = events.next().await {
+        match event.unwrap() {
+            Event::ToolStarted(call) => started.push(call.name),
+            Event::End(end) => answer = end.values.last_words(),
+            _ => {}
         }
     }
+    assert!(answer.contains("The recording cannot go on here"), "{answer}");
+    assert_eq!(started, ["write_file", "bash"]);
 }

@@ -14,6 +14,7 @@ mod client;
 mod config;
 mod consent;
 mod demo;
+mod either_client;
 mod guide;
 mod middleware;
 mod middleware_at_work;

@@ -4,7 +4,7 @@
 
 use std::io::{self, IsTerminal};
 
-use hart_app::{Interrupt, Resume};
+use hart_types::{Interrupt, Resume};
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
 use serde_json::{Map, Value, json};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::commands::{chat, completions, config, doctor, models, run, serve};
+use crate::commands::{backup, chat, completions, config, doctor, export, models, run, runs, serve, threads};
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 
@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     Chat(chat::ChatArgs),
     Serve(serve::ServeArgs),
+    Threads(threads::ThreadsArgs),
+    Runs(runs::RunsArgs),
+    Export(export::ExportArgs),
+    Backup(backup::BackupArgs),
     Doctor(doctor::DoctorArgs),
     Models(models::ModelsArgs),
     Config(config::ConfigArgs),

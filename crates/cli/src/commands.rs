@@ -3,10 +3,14 @@
 //! Invariant: a command writes through the [`Terminal`](crate::terminal::Terminal) it is given and reports by its
 //! [`Exit`](crate::failure::Exit); it never ends the process.
 
+pub(crate) mod backup;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod models;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod serve;
+pub(crate) mod threads;

@@ -4,7 +4,8 @@
 
 use std::io;
 
-use hart_app::{ChooseError, OpenError, ProbeError, RunError, StartError};
+use hart_app::{ChooseError, OpenError, ProbeError};
+use hart_client::ClientError;
 
 use crate::terminal::{Terminal, Tone};
 
@@ -145,16 +146,23 @@ impl From<ProbeError> for Failure {
     }
 }
 
-impl From<StartError> for Failure {
-    fn from(error: StartError) -> Self {
-        Self::failed(error)
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
         match error {
-            RunError::Cancelled => Self::new(Exit::Interrupted, error.into()),
+            ClientError::Cancelled => Self::new(Exit::Interrupted, error.into()),
+            ClientError::Busy(_) => Self::failed(error)
+                .help("leave out --thread to start another; `hart runs` says what is going on"),
+            ClientError::NoThread(_) => {
+                Self::new(Exit::Usage, error.into()).help("`hart threads` lists them")
+            }
+            ClientError::NoRun(_) => Self::new(Exit::Usage, error.into()).help("`hart runs` lists them"),
+            ClientError::Address { .. } | ClientError::Unauthorized { .. } => {
+                Self::new(Exit::Usage, error.into())
+            }
+            ClientError::Other(error) => match error.downcast::<ChooseError>() {
+                Ok(error) => (*error).into(),
+                Err(error) => Self::failed(anyhow::Error::from_boxed(error)),
+            },
             error => Self::failed(error),
         }
     }
@@ -195,6 +203,6 @@ mod tests {
     fn exit_codes_are_those_that_are_documented() {
         let codes = [Exit::Done, Exit::Failed, Exit::Usage, Exit::Waiting, Exit::Interrupted].map(Exit::code);
         assert_eq!(codes, [0, 1, 2, 3, 130]);
-        assert_eq!(Failure::from(RunError::Cancelled).exit, Exit::Interrupted);
+        assert_eq!(Failure::from(ClientError::Cancelled).exit, Exit::Interrupted);
     }
 }

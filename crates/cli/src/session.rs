@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hart_app::config::{AppConfig, LoadOptions};
-use hart_app::{App, CancellationToken, Env, EventSink, ModelChoice, OpenError, RunReport, Task};
+use hart_app::{App, CancellationToken, Env, ModelChoice, OpenError};
+use hart_client::{Client, ClientError, HttpClient};
+use hart_types::ThreadId;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -23,14 +25,36 @@ use crate::terminal::{Terminal, Tone};
 pub(crate) struct Session {
     pub(crate) app: Arc<App>,
     pub(crate) terminal: Terminal,
+    server: Option<HttpClient>,
     runtime: Option<Runtime>,
+}
+
+/// Whom to ask.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Another hart")]
+pub(crate) struct ServerArgs {
+    /// Ask the hart that is served there, such as http://127.0.0.1:2026, instead of one in this process.
+    #[arg(long, value_name = "URL", env = "HART_SERVER")]
+    pub(crate) server: Option<String>,
+    /// What it wants to be shown; better kept in HART_TOKEN, where others do not see it.
+    #[arg(long, value_name = "TOKEN", env = "HART_TOKEN", hide_env_values = true, requires = "server")]
+    token: Option<String>,
 }
 
 /// The runtime waits this long for what does not end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Session {
+    /// One whose runs are in this process.
     pub(crate) fn open(global: &GlobalArgs, terminal: &Terminal) -> Result<Self, Failure> {
+        Self::open_at(&ServerArgs::default(), global, terminal)
+    }
+
+    pub(crate) fn open_at(
+        at: &ServerArgs,
+        global: &GlobalArgs,
+        terminal: &Terminal,
+    ) -> Result<Self, Failure> {
         let env = Env::from_process();
         let config = AppConfig::load(load_options(global, &env)?).map_err(OpenError::from)?;
         log::start(terminal, &env, global.verbose, config.log_level);
@@ -39,7 +63,8 @@ impl Session {
             tracing::warn!("{}", warning.message);
         }
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        Ok(Self { app: Arc::new(app), terminal: terminal.clone(), runtime: Some(runtime) })
+        let server = at.server.as_deref().map(|url| HttpClient::new(url, at.token.clone())).transpose()?;
+        Ok(Self { app: Arc::new(app), terminal: terminal.clone(), server, runtime: Some(runtime) })
     }
 
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
@@ -71,18 +96,53 @@ impl Session {
         })?
     }
 
-    /// Runs a task to its end. Ctrl-C cancels it; a second one ends the process at once.
-    pub(crate) async fn execute(
+    /// Whoever is asked: an agent in this process, or a server.
+    pub(crate) fn client(&self) -> Arc<dyn Client> {
+        match &self.server {
+            Some(server) => Arc::new(server.clone()),
+            None => Arc::new(hart_app::Client::of(Arc::clone(&self.app))),
+        }
+    }
+
+    pub(crate) fn is_remote(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Whether there is anything to look at. Looking makes no data directory.
+    pub(crate) fn has_data(&self) -> bool {
+        self.is_remote() || self.app.has_data()
+    }
+
+    /// Whether anything was said on a thread.
+    pub(crate) async fn knows(&self, thread: &ThreadId) -> Result<bool, Failure> {
+        if !self.has_data() {
+            return Ok(false);
+        }
+        match self.client().thread(thread).await {
+            Ok(state) => Ok(!state.values.is_empty()),
+            Err(ClientError::NoThread(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets this model work, and no other.
+    pub(crate) fn play(&mut self, model: &ModelChoice) {
+        // Nothing has begun yet, so nobody else holds it.
+        if let Some(app) = Arc::get_mut(&mut self.app) {
+            app.set_model(model);
+        }
+    }
+
+    /// Follows a run to its end. Ctrl-C cancels it; a second one ends the process at once.
+    pub(crate) async fn attend<T: Send + 'static>(
         &self,
-        task: &Task,
-        events: Arc<dyn EventSink>,
         cancel: CancellationToken,
-    ) -> Result<RunReport, Failure> {
+        following: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Failure> {
         let mut interrupts = Interrupts::listen()?;
         // On a worker, so that a signal is heard even while a write to a full pipe blocks.
         let mut running = JoinSet::new();
-        let (app, task, token) = (Arc::clone(&self.app), task.clone(), cancel.clone());
-        running.spawn(async move { app.run(&task, events, token).await });
+        running.spawn(following);
         // A run ends within two seconds of its cancellation; one that does not is stuck in a write that nobody reads.
         let stuck = async {
             cancel.cancelled().await;
@@ -91,9 +151,7 @@ impl Session {
         tokio::pin!(stuck);
         loop {
             tokio::select! {
-                Some(ended) = running.join_next() => {
-                    return Ok(ended.map_err(Failure::failed)??);
-                }
+                Some(ended) = running.join_next() => return ended.map_err(Failure::failed),
                 () = &mut stuck => process::exit(i32::from(Exit::Interrupted.code())),
                 () = interrupts.next() => {
                     // Nothing here may wait for the screen: the run may hold it, blocked on a full pipe.
@@ -112,7 +170,13 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.block_on(async { tokio::time::timeout(PATIENCE, self.app.close()).await.ok() });
+            let closing = async {
+                self.app.close().await;
+                if let Some(server) = &self.server {
+                    server.close().await;
+                }
+            };
+            runtime.block_on(async { tokio::time::timeout(PATIENCE, closing).await.ok() });
             runtime.shutdown_timeout(PATIENCE);
         }
     }

@@ -5,11 +5,10 @@
 pub(crate) mod frames;
 mod tool_line;
 
-use std::collections::HashSet;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
-use hart_app::{AgentEvent, CancellationToken, Ended, EventSink, RunReport, async_trait};
+use hart_app::CancellationToken;
+use hart_client::{End, Event};
 use hart_types::{Message, MessageId, StopReason, ToolCall, ToolCallId, ToolStatus, UsageMetadata};
 use serde_json::Value;
 
@@ -25,8 +24,7 @@ pub(crate) struct Transcript {
     terminal: Terminal,
     /// Cancelled when nobody reads the answer any more.
     stop: CancellationToken,
-    /// Held only while one event is told.
-    story: Mutex<Story>,
+    story: Story,
 }
 
 /// What a run left behind for whoever tells its end.
@@ -42,8 +40,6 @@ pub(crate) struct Told {
 #[derive(Default)]
 struct Story {
     told: Told,
-    /// Messages of which something is on stdout.
-    streamed: HashSet<MessageId>,
     current: Option<MessageId>,
     running: Vec<Running>,
     /// The call on the last line of stderr: its outcome needs no name.
@@ -64,21 +60,17 @@ pub(crate) const NOTHING_DONE: &str =
     "nothing was done: no model is connected, or the recording does not know this";
 
 /// Why an answer is not what it seems: it stopped early, was declined, or says nothing.
-pub(crate) fn cut_short(report: &RunReport) -> Option<&'static str> {
-    let last = report.state().messages().last()?;
+pub(crate) fn cut_short(end: &End) -> Option<&'static str> {
+    let last = end.values.last_message()?;
     last.as_ai()?;
-    if matches!(report.outcome, Ok(Ended::Paused)) {
+    if !end.interrupts.is_empty() {
         return None;
     }
     match last.stop_reason() {
-        _ if last.response_metadata.contains_key("incomplete") && report.outcome.is_ok() => {
-            Some(NOTHING_DONE)
-        }
+        _ if last.response_metadata.contains_key("incomplete") => Some(NOTHING_DONE),
         Some(StopReason::Length) => Some("the answer reached the model's length limit and stops early"),
         Some(StopReason::Refused) => Some("the model declined to answer"),
-        _ if report.outcome.is_ok() && last.text().trim().is_empty() => {
-            Some("the model ended without an answer")
-        }
+        _ if last.text().trim().is_empty() => Some("the model ended without an answer"),
         _ => None,
     }
 }
@@ -86,79 +78,56 @@ pub(crate) fn cut_short(report: &RunReport) -> Option<&'static str> {
 impl Transcript {
     pub(crate) fn new(terminal: Terminal, stop: CancellationToken) -> Self {
         terminal.busy("waiting for the model");
-        Self { terminal, stop, story: Mutex::default() }
+        Self { terminal, stop, story: Story::default() }
     }
 
-    /// Tells what is left to tell, and what is to be said about it. Fails when the answer could not be written.
-    pub(crate) fn finish(&self, report: Option<&RunReport>) -> io::Result<Told> {
+    /// What is to be said about it. Fails when the answer could not be written.
+    pub(crate) fn finish(self) -> io::Result<Told> {
         self.terminal.rest();
-        let mut story = std::mem::take(&mut *self.story.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(failure) = story.failure.take() {
+        if let Some(failure) = self.story.failure {
             return Err(failure);
         }
-        let last = report.and_then(|report| report.state().messages().last());
-        if let Some(last) = last {
-            story.unstreamed(&self.terminal, last)?;
-        }
         self.terminal.end_line()?;
-        Ok(story.told)
+        Ok(self.story.told)
     }
 
-    fn tell(&self, event: &AgentEvent) {
-        let mut story = self.story.lock().unwrap_or_else(PoisonError::into_inner);
-        if story.failure.is_some() {
+    pub(crate) fn tell(&mut self, event: &Event) {
+        if self.story.failure.is_some() {
             return;
         }
-        if let Err(failure) = story.tell(&self.terminal, event) {
-            story.failure = Some(failure);
+        if let Err(failure) = self.story.tell(&self.terminal, event) {
+            self.story.failure = Some(failure);
             self.stop.cancel();
         }
     }
 }
 
-#[async_trait]
-impl EventSink for Transcript {
-    async fn emit(&self, event: AgentEvent) {
-        self.tell(&event);
-    }
-}
-
 impl Story {
-    fn tell(&mut self, terminal: &Terminal, event: &AgentEvent) -> io::Result<()> {
+    fn tell(&mut self, terminal: &Terminal, event: &Event) -> io::Result<()> {
         match event {
-            AgentEvent::MessageChunk(chunk) => self.chunk(terminal, chunk)?,
-            AgentEvent::Message(message) if message.as_ai().is_some() => terminal.end_line()?,
-            AgentEvent::Updates { update, .. } => self.updates(update.get("artifacts")),
-            AgentEvent::ToolStarted(call) => self.started(terminal, call)?,
-            AgentEvent::ToolProgress { call_id, text } => self.progress(terminal, call_id, text),
-            AgentEvent::ToolFinished(result) => self.finished(terminal, result)?,
-            AgentEvent::SideCall(call) => self.told.usage.add(&call.usage),
-            AgentEvent::Custom(event) => self.custom(terminal, event)?,
-            AgentEvent::Message(_)
-            | AgentEvent::Values(_)
-            | AgentEvent::Paused(_)
-            | AgentEvent::ModelStarted
-            | AgentEvent::Child { .. } => {}
+            Event::Text { id, text } => self.text(terminal, id, text)?,
+            Event::Reasoning { .. } => self.busy(terminal, "thinking…"),
+            Event::ToolCalls { .. } => terminal.end_line()?,
+            Event::Usage { usage, .. } => self.told.usage.add(usage),
+            Event::Updates { update, .. } => self.updates(update.get("artifacts")),
+            Event::ToolStarted(call) => self.started(terminal, call)?,
+            Event::ToolProgress { call, text } => self.progress(terminal, call, text),
+            Event::ToolResult(result) => self.finished(terminal, result)?,
+            Event::Custom(event) => self.custom(terminal, event)?,
+            // With what others than the agent's own model took.
+            Event::End(end) => self.told.usage = end.usage.clone(),
+            _ => {}
         }
         Ok(())
     }
 
-    fn chunk(&mut self, terminal: &Terminal, chunk: &Message) -> io::Result<()> {
-        if let Some(usage) = chunk.as_ai().and_then(|ai| ai.usage.as_ref()) {
-            self.told.usage.add(usage);
+    fn text(&mut self, terminal: &Terminal, id: &MessageId, text: &str) -> io::Result<()> {
+        if self.current.as_ref() != Some(id) {
+            terminal.end_line()?;
+            self.current = Some(id.clone());
         }
-        let text = chunk.text();
-        if !text.is_empty() {
-            if self.current != chunk.id {
-                terminal.end_line()?;
-                self.current.clone_from(&chunk.id);
-                self.streamed.extend(chunk.id.clone());
-            }
-            terminal.answer(&text)?;
-            self.busy(terminal, "writing");
-        } else if chunk.additional_kwargs.contains_key("reasoning_content") {
-            self.busy(terminal, "thinking…");
-        }
+        terminal.answer(text)?;
+        self.busy(terminal, "writing");
         Ok(())
     }
 
@@ -174,16 +143,6 @@ impl Story {
         terminal.note(&terminal.err.paint(Tone::Dim, message));
         self.busy(terminal, "waiting for the model");
         Ok(())
-    }
-
-    /// An answer that came whole, from a hook instead of the model.
-    fn unstreamed(&mut self, terminal: &Terminal, message: &Message) -> io::Result<()> {
-        let seen = message.id.as_ref().is_some_and(|id| self.streamed.contains(id));
-        if message.as_ai().is_none() || seen {
-            return Ok(());
-        }
-        terminal.end_line()?;
-        terminal.answer(&message.text())
     }
 
     fn updates(&mut self, artifacts: Option<&Value>) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use hart_types::{AiChunk, Body};
+use hart_types::Body;
 use serde_json::{Map, json};
 
 use super::*;
@@ -21,52 +21,54 @@ fn stage(live: bool) -> Stage {
 }
 
 impl Stage {
-    fn tell(&self, event: AgentEvent) -> &Self {
+    fn tell(&mut self, event: Event) -> &mut Self {
         self.transcript.tell(&event);
         self
     }
 
-    fn says(&self, id: &str, text: &str) -> &Self {
+    fn says(&mut self, id: &str, text: &str) -> &mut Self {
         self.tell(chunk(id, text))
     }
 
-    fn starts(&self, id: &str, name: &str, args: Value) -> &Self {
+    fn starts(&mut self, id: &str, name: &str, args: Value) -> &mut Self {
         let Value::Object(args) = args else { panic!("arguments are an object") };
-        self.tell(AgentEvent::ToolStarted(Arc::new(ToolCall::new(id, name, args))))
+        self.tell(Event::ToolStarted(ToolCall::new(id, name, args)))
     }
 
-    fn finishes(&self, id: &str, name: &str, status: ToolStatus, text: &str) -> &Self {
-        self.tell(AgentEvent::ToolFinished(Arc::new(Message::tool(&id.into(), name, status, text))))
+    fn finishes(&mut self, id: &str, name: &str, status: ToolStatus, text: &str) -> &mut Self {
+        self.tell(Event::ToolResult(Arc::new(Message::tool(&id.into(), name, status, text))))
     }
 
     /// A command that ran, and how it ended.
-    fn ends(&self, id: &str, name: &str, ended: &str, text: &str) -> &Self {
+    fn ends(&mut self, id: &str, name: &str, ended: &str, text: &str) -> &mut Self {
         let mut message = Message::tool(&id.into(), name, ToolStatus::Success, text);
         if let Body::Tool(result) = &mut message.body {
             result.artifact = Some(json!({ "ended": ended }));
         }
-        self.tell(AgentEvent::ToolFinished(Arc::new(message)))
+        self.tell(Event::ToolResult(Arc::new(message)))
     }
 
-    fn end(&self) -> Told {
-        self.transcript.finish(None).unwrap()
+    fn end(&mut self) -> Told {
+        let (terminal, _, _) = Terminal::fake(false);
+        let over = Transcript::new(terminal, CancellationToken::new());
+        std::mem::replace(&mut self.transcript, over).finish().unwrap()
     }
 }
 
-fn chunk(id: &str, text: &str) -> AgentEvent {
-    AgentEvent::MessageChunk(Box::new(Message::new(Body::AiChunk(AiChunk::default()), text).with_id(id)))
+fn chunk(id: &str, text: &str) -> Event {
+    Event::Text { id: id.into(), text: text.to_owned() }
 }
 
 #[test]
 fn fragments_become_one_answer_that_ends_its_line() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.says("m1", "Hel").says("m1", "lo").end();
     assert_eq!((stage.out.text().as_str(), stage.err.text().as_str()), ("Hello\n", ""));
 }
 
 #[test]
 fn text_before_a_tool_call_is_on_a_line_of_its_own() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.says("m1", "Let me look.").starts("c1", "bash", json!({"command": "ls"}));
     stage.finishes("c1", "bash", ToolStatus::Success, "a\nb\n").says("m2", "Two files.").end();
     assert_eq!(stage.out.text(), "Let me look.\nTwo files.\n");
@@ -75,14 +77,14 @@ fn text_before_a_tool_call_is_on_a_line_of_its_own() {
 
 #[test]
 fn two_messages_without_a_call_between_them_are_two_lines() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.says("m1", "one").says("m2", "two").end();
     assert_eq!(stage.out.text(), "one\ntwo\n");
 }
 
 #[test]
 fn a_call_shows_its_purpose_and_its_telling_argument() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.starts("c1", "bash", json!({"description": "count the lines", "command": "wc -l *.md\necho done"}));
     stage.finishes("c1", "bash", ToolStatus::Success, "");
     stage.starts("c2", "present_files", json!({"filepaths": ["/mnt/a", "/mnt/b"]}));
@@ -94,7 +96,7 @@ fn a_call_shows_its_purpose_and_its_telling_argument() {
 
 #[test]
 fn a_command_that_failed_says_so_though_it_ran() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.starts("c1", "bash", json!({"command": "false"}));
     stage.ends("c1", "bash", "exit code 3", "oops\nExit Code: 3");
     assert_eq!(stage.err.text(), "● bash  false\n  ✗ exit code 3: oops (+1 lines)\n");
@@ -102,7 +104,7 @@ fn a_command_that_failed_says_so_though_it_ran() {
 
 #[test]
 fn outcomes_of_parallel_calls_are_told_apart() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.starts("c1", "bash", json!({"command": "one"})).starts("c2", "bash", json!({"command": "two"}));
     stage.finishes("c1", "bash", ToolStatus::Success, "1").finishes("c2", "bash", ToolStatus::Success, "2");
     assert_eq!(stage.err.text(), "● bash  one\n● bash  two\n  ✓ bash one: 1\n  ✓ bash two: 2\n");
@@ -110,14 +112,14 @@ fn outcomes_of_parallel_calls_are_told_apart() {
 
 #[test]
 fn a_call_that_could_not_start_is_told_with_its_name() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.finishes("c1", "bash", ToolStatus::Error, "Error: the arguments are no JSON");
     assert_eq!(stage.err.text(), "  ✗ bash: Error: the arguments are no JSON\n");
 }
 
 #[test]
 fn a_long_line_is_cut_to_the_width_and_cannot_steer_the_terminal() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.starts("c1", "bash", json!({"command": format!("echo \x1b[31m{}", "x".repeat(500))}));
     stage.finishes("c1", "bash", ToolStatus::Success, &format!("\x1b]0;{}\x07\n2", "y".repeat(500)));
     for line in stage.err.text().lines() {
@@ -127,8 +129,8 @@ fn a_long_line_is_cut_to_the_width_and_cannot_steer_the_terminal() {
 
 #[test]
 fn output_of_a_running_tool_is_shown_by_whole_lines_where_somebody_watches() {
-    let stage = stage(true);
-    let progress = |text: &str| AgentEvent::ToolProgress { call_id: "c1".into(), text: text.to_owned() };
+    let mut stage = stage(true);
+    let progress = |text: &str| Event::ToolProgress { call: "c1".into(), text: text.to_owned() };
     stage.starts("c1", "bash", json!({"command": "make"}));
     stage.tell(progress("com")).tell(progress("piling\nlin")).tell(progress("king\r50%\r100%\n"));
     assert_eq!(stage.err.text(), "● bash  make\n  │ compiling\n  │ linking\n  │ 50%\n  │ 100%\n");
@@ -138,15 +140,15 @@ fn output_of_a_running_tool_is_shown_by_whole_lines_where_somebody_watches() {
 
 #[test]
 fn output_of_a_running_tool_is_not_logged() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.starts("c1", "bash", json!({"command": "make"}));
-    stage.tell(AgentEvent::ToolProgress { call_id: "c1".into(), text: "compiling\n".to_owned() });
+    stage.tell(Event::ToolProgress { call: "c1".into(), text: "compiling\n".to_owned() });
     assert_eq!(stage.err.text(), "● bash  make\n");
 }
 
 #[test]
 fn a_question_goes_to_stdout() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.says("m1", "I wonder.").starts("c1", "ask_clarification", json!({"question": "Which?"}));
     stage.finishes("c1", "ask_clarification", ToolStatus::Success, "Which?\n1. A\n2. B");
     assert!(stage.end().asked);
@@ -156,7 +158,7 @@ fn a_question_goes_to_stdout() {
 
 #[test]
 fn a_question_that_was_refused_is_a_failed_call() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.starts("c1", "ask_clarification", json!({}));
     stage.finishes("c1", "ask_clarification", ToolStatus::Error, "Error: the question is empty");
     assert!(!stage.end().asked);
@@ -165,13 +167,11 @@ fn a_question_that_was_refused_is_a_failed_call() {
 
 #[test]
 fn tokens_of_all_calls_are_added_and_files_counted_once() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     for (input, output) in [(1000, 10), (2000, 20)] {
-        let mut last = AiChunk::default();
-        last.ai.usage = Some(UsageMetadata::new(input, output));
-        stage.tell(AgentEvent::MessageChunk(Box::new(Message::new(Body::AiChunk(last), ""))));
+        stage.tell(Event::Usage { id: "m1".into(), usage: UsageMetadata::new(input, output) });
         let update = Map::from_iter([("artifacts".to_owned(), json!(["/mnt/a", "/mnt/b"]))]);
-        stage.tell(AgentEvent::Updates { node: "tools".into(), update: Arc::new(update) });
+        stage.tell(Event::Updates { node: "tools".into(), update });
     }
     let told = stage.end();
     assert_eq!(told.usage.total_tokens, 3030);
@@ -183,10 +183,8 @@ fn tokens_of_all_calls_are_added_and_files_counted_once() {
 
 #[test]
 fn thinking_is_not_part_of_the_answer() {
-    let stage = stage(true);
-    let mut message = Message::new(Body::AiChunk(AiChunk::default()), "").with_id("m1");
-    message.additional_kwargs.insert("reasoning_content".to_owned(), json!("hmm"));
-    stage.tell(AgentEvent::MessageChunk(Box::new(message))).end();
+    let mut stage = stage(true);
+    stage.tell(Event::Reasoning { id: "m1".into(), text: "hmm".to_owned() }).end();
     assert_eq!((stage.out.text().as_str(), stage.err.text().as_str()), ("", ""));
 }
 
@@ -194,16 +192,16 @@ fn thinking_is_not_part_of_the_answer() {
 fn a_reader_that_left_ends_the_run() {
     let terminal = Terminal::over(false, Box::new(Closed), Box::new(Written::default()));
     let stop = CancellationToken::new();
-    let transcript = Transcript::new(terminal, stop.clone());
+    let mut transcript = Transcript::new(terminal, stop.clone());
     transcript.tell(&chunk("m1", "one"));
     assert!(stop.is_cancelled());
     transcript.tell(&chunk("m1", "two"));
-    assert_eq!(transcript.finish(None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(transcript.finish().unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
 #[test]
 fn nothing_stops_a_run_that_is_read() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     stage.says("m1", "one").end();
     assert!(!stage.stop.is_cancelled());
 }
@@ -216,12 +214,12 @@ fn counts_are_short() {
 
 #[test]
 fn a_model_that_is_asked_again_is_one_line_between_its_answers() {
-    let stage = stage(false);
+    let mut stage = stage(false);
     let event =
         json!({"type": "llm_retry", "message": "`m` is overloaded, trying again in 2 s (attempt 2 of 3)"});
-    stage.says("m1", "Hel").tell(AgentEvent::Custom(event)).says("m2", "Hello").end();
+    stage.says("m1", "Hel").tell(Event::Custom(event)).says("m2", "Hello").end();
     assert_eq!(stage.out.text(), "Hel\nHello\n");
     assert_eq!(stage.err.text(), "`m` is overloaded, trying again in 2 s (attempt 2 of 3)\n");
-    stage.tell(AgentEvent::Custom(json!({"type": "something_else", "message": "no"})));
+    stage.tell(Event::Custom(json!({"type": "something_else", "message": "no"})));
     assert!(!stage.err.text().contains("no\n"));
 }

@@ -9,6 +9,9 @@ mod suite {
     mod errors;
     mod info;
     mod models;
+    mod reconnect;
+    mod remembered;
+    mod replay;
     mod resilience;
     mod run;
     mod serve;

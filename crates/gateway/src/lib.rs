@@ -6,6 +6,7 @@ mod error;
 mod events;
 mod gap;
 mod guard;
+mod native;
 mod openapi;
 mod otlp;
 mod owned;
@@ -29,6 +30,7 @@ use readers::Readers;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
+pub use native::{House, native};
 pub use otlp::{OtlpError, OtlpExporter};
 pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};

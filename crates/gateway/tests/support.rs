@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hart_gateway::{Access, Settings, router_with, serve, tend};
+use hart_gateway::{Access, Settings, router_with, serve, tend, with_page};
 use hart_kernel::{Agent, Checkpointer, SystemClock, async_trait};
 use hart_models::{ScriptedModel, ScriptedTurn};
 use hart_runtime::{
@@ -93,7 +93,7 @@ impl Server {
         let (tell, told) = tokio::sync::oneshot::channel();
         let served = serve(
             SocketAddr::from(([127, 0, 0, 1], 0)),
-            router_with(runtime.clone(), access, stop.clone(), settings),
+            with_page(router_with(runtime.clone(), access, stop.clone(), settings)),
             stop.clone(),
             |address| tell.send(address).unwrap(),
         );

@@ -150,9 +150,13 @@ impl PiiDetector {
     }
 
     pub fn find(&self, text: &str) -> Vec<Finding> {
+        self.find_from(text, 0)
+    }
+
+    /// Those that begin at `at` or later; what is before it counts only as what is before them.
+    pub(crate) fn find_from(&self, text: &str, mut at: usize) -> Vec<Finding> {
         let mut found = Vec::new();
         let Some(pattern) = &self.pattern else { return found };
-        let mut at = 0;
         while let Some(captures) = pattern.captures_at(text, at) {
             let hit =
                 (0..self.kinds.len()).find_map(|kind| Some((kind, captures.name(&format!("k{kind}"))?)));

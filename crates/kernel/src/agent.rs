@@ -11,7 +11,7 @@ use hart_types::{CheckpointId, ThreadId};
 use serde_json::{Map, Value};
 
 use crate::interrupt::Paused;
-use crate::run::Execution;
+use crate::run::{Execution, Left};
 use crate::tool_call::Pending;
 use crate::{
     BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, Node, Reached, RunContext,
@@ -54,10 +54,10 @@ impl Agent {
     /// Runs to the end, a jump to the end, a question, an error or a cancellation. The report always holds the state
     /// reached. The input is an [`Update`] to the thread, or a [`crate::Resume`] that answers what it asked.
     pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
-        match self.open(&cx.thread_id, cx.from.as_ref()).await {
-            Ok((state, head)) => {
+        match self.enter(cx).await {
+            Ok((state, head, left)) => {
                 cx.set_aliases(&self.aliases);
-                Execution::new(self, cx, state, head).run(input.into()).await
+                Execution::new(self, cx, state, head, left).run(input.into()).await
             }
             Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
@@ -71,6 +71,21 @@ impl Agent {
     /// The thread's state as its log tells it.
     pub async fn load(&self, thread: &ThreadId) -> Result<State, RunError> {
         Ok(self.open(thread, None).await?.0)
+    }
+
+    /// The state to start from, and what an earlier attempt of the run left there.
+    async fn enter(&self, cx: &RunContext) -> Result<(State, Option<CheckpointId>, Option<Left>), RunError> {
+        if cx.attempt > 1
+            && let Some(checkpointer) = &self.checkpointer
+        {
+            let steps = checkpointer.load(&cx.thread_id, None).await.map_err(RunError::Checkpoint)?;
+            if let Some(left) = Left::of(&steps, &cx.run_id) {
+                let head = steps.last().map(|step| step.id.clone());
+                return Ok((self.fold(steps), head, Some(left)));
+            }
+        }
+        let (state, head) = self.open(&cx.thread_id, cx.from.as_ref()).await?;
+        Ok((state, head, None))
     }
 
     /// The state at a step, or at the newest, and which step that is.

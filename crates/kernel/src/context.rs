@@ -9,23 +9,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hart_types::{CheckpointId, RunId, ThreadId, UserId};
+use hart_types::{CheckpointId, MessageId, RunId, ThreadId, ToolCallId, UserId};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::agent::Aliases;
 use crate::interrupt::Answers;
-use crate::{AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, NoEvents, SystemClock};
+use crate::{
+    AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, Journal, NoEvents, SystemClock,
+};
 
 pub struct RunContext {
     pub thread_id: ThreadId,
     pub run_id: RunId,
     pub user_id: UserId,
+    /// From 1. A later one goes on behind the last step that an earlier one left in the log.
+    pub attempt: u32,
     /// Cancels the model's stream, running tools and hooks that look at it.
     pub cancel: CancellationToken,
     pub events: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
+    /// Where effects are written down; without it a call that was cut off is simply made again.
+    pub journal: Option<Arc<dyn Journal>>,
     pub scratch: Scratch,
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
@@ -38,9 +45,17 @@ pub struct RunContext {
     /// Unadvertised names of tools, each with the name of its tool; set once, when the run starts.
     aliases: OnceLock<Aliases>,
     paused: AtomicBool,
+    place: Mutex<Place>,
     /// Nobody hears what tools say while they run.
     tools_muted: AtomicBool,
     deadlines: Deadlines,
+}
+
+/// Where the run is: behind which step, and how many things there were to name since.
+#[derive(Debug, Default)]
+struct Place {
+    head: Option<CheckpointId>,
+    named: u32,
 }
 
 /// When whatever has not listened to a cancellation is dropped: the work first, the unwinding a little later, all of
@@ -62,9 +77,11 @@ impl RunContext {
             thread_id,
             run_id: RunId::generate(),
             user_id: "default".into(),
+            attempt: 1,
             cancel: CancellationToken::new(),
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
+            journal: None,
             scratch: Scratch::default(),
             from: None,
             breakpoints: Breakpoints::default(),
@@ -72,6 +89,7 @@ impl RunContext {
             answers: OnceLock::new(),
             aliases: OnceLock::new(),
             paused: AtomicBool::new(false),
+            place: Mutex::default(),
             tools_muted: AtomicBool::new(false),
             deadlines: Deadlines::default(),
         }
@@ -170,6 +188,37 @@ impl RunContext {
 
     pub(crate) fn set_paused(&self) {
         self.paused.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_place(&self, head: Option<&CheckpointId>) {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Place { head: head.cloned(), named: 0 };
+    }
+
+    /// An id for the next message of the model. One that is made again after a crash gets the one that it had, so that
+    /// whoever saw its beginning knows what takes its place.
+    pub(crate) fn next_message_id(&self) -> MessageId {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.named += 1;
+        let named = place.named;
+        let uuid = self.id_here(place.head.as_ref(), &format!("model/{named}"));
+        MessageId::from(format!("run--{uuid}"))
+    }
+
+    /// The id of a call's result; see [`RunContext::next_message_id`]. Two calls of one batch may have the same id.
+    pub(crate) fn result_id(&self, nth: usize, call: &ToolCallId) -> MessageId {
+        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        MessageId::from(self.id_here(place.head.as_ref(), &format!("tools/{nth}/{call}")).to_string())
+    }
+
+    fn id_here(&self, head: Option<&CheckpointId>, name: &str) -> Uuid {
+        match head {
+            Some(head) => {
+                let name = format!("{}/{head}/{name}", self.run_id);
+                Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
+            }
+            // Without a log there is no place to come back to.
+            None => Uuid::now_v7(),
+        }
     }
 
     /// Until when foreign code may run on after the cancellation, which is now or was before.

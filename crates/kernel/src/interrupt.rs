@@ -4,69 +4,27 @@
 
 use std::collections::BTreeMap;
 
+use hart_types::{Interrupt, Resume};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::{Node, ReduceError, Scope, State, StateKey};
 
-/// What is asked, as LangGraph's clients see it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interrupt {
-    pub value: Value,
-    /// 32 hexadecimal digits, the same when the same question is asked again.
-    pub id: String,
-    /// A JSON schema of the answer, for clients that make a form of it.
-    pub response_schema: Option<Value>,
-}
-
-impl Interrupt {
-    /// `subject` is what the question is about, such as a call's id: unique in the thread, and the same next time.
-    pub fn new(subject: &str, value: impl Into<Value>) -> Self {
-        let digest = Sha256::digest(subject);
-        let id = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self { value: value.into(), id, response_schema: None }
-    }
-}
-
-/// The answer to one question, or to several by their ids.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Resume {
-    One(Value),
-    ById(BTreeMap<String, Value>),
-}
-
-impl Resume {
-    /// LangGraph's `command.resume`: any value, or a map all of whose keys are ids.
-    pub fn from_json(value: Value) -> Self {
-        match value {
-            Value::Object(map) if !map.is_empty() && map.keys().all(|key| is_id(key)) => {
-                Self::ById(map.into_iter().collect())
-            }
-            value => Self::One(value),
-        }
-    }
-
-    /// The answers by id, if they fit what is asked.
-    fn match_up(self, asked: &[Interrupt]) -> Result<Answers, ResumeError> {
-        let ids = || asked.iter().map(|interrupt| interrupt.id.clone()).collect();
-        match (self, asked) {
-            (_, []) => Err(ResumeError::NothingAsked),
-            (Self::One(value), [only]) => Ok(BTreeMap::from([(only.id.clone(), value)])),
-            (Self::One(_), several) => Err(ResumeError::Several { count: several.len(), asked: ids() }),
-            (Self::ById(answers), asked) => {
-                let unknown = answers.keys().find(|id| asked.iter().all(|interrupt| interrupt.id != **id));
-                match unknown {
-                    Some(id) => Err(ResumeError::Unknown { id: id.clone(), asked: ids() }),
-                    None => Ok(answers),
-                }
+/// The answers by id, if they fit what is asked.
+fn match_up(resume: Resume, asked: &[Interrupt]) -> Result<Answers, ResumeError> {
+    let ids = || asked.iter().map(|interrupt| interrupt.id.clone()).collect();
+    match (resume, asked) {
+        (_, []) => Err(ResumeError::NothingAsked),
+        (Resume::One(value), [only]) => Ok(BTreeMap::from([(only.id.clone(), value)])),
+        (Resume::One(_), several) => Err(ResumeError::Several { count: several.len(), asked: ids() }),
+        (Resume::ById(answers), asked) => {
+            let unknown = answers.keys().find(|id| asked.iter().all(|interrupt| interrupt.id != **id));
+            match unknown {
+                Some(id) => Err(ResumeError::Unknown { id: id.clone(), asked: ids() }),
+                None => Ok(answers),
             }
         }
     }
-}
-
-fn is_id(key: &str) -> bool {
-    key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 pub(crate) type Answers = BTreeMap<String, Value>;
@@ -97,7 +55,7 @@ impl Pause {
     /// All that has been answered at this place, the newest answers included.
     pub(crate) fn answered(&self, resume: Resume) -> Result<Answers, ResumeError> {
         let mut answers = self.answers.clone();
-        answers.extend(resume.match_up(&self.interrupts)?);
+        answers.extend(match_up(resume, &self.interrupts)?);
         Ok(answers)
     }
 }
@@ -138,10 +96,10 @@ mod tests {
         let one = Resume::from_json(json!({"decisions": []}));
         assert!(matches!(one, Resume::One(_)));
         assert!(matches!(by_id(&a.id), Resume::ById(_)));
-        assert_eq!(one.clone().match_up(&[]), Err(ResumeError::NothingAsked));
-        assert!(one.clone().match_up(std::slice::from_ref(&a)).unwrap().contains_key(&a.id));
-        assert!(matches!(one.match_up(&[a.clone(), b.clone()]), Err(ResumeError::Several { count: 2, .. })));
-        assert!(by_id(&b.id).match_up(&[a.clone(), b.clone()]).unwrap().contains_key(&b.id));
-        assert!(matches!(by_id(&b.id).match_up(&[a]), Err(ResumeError::Unknown { .. })));
+        assert_eq!(match_up(one.clone(), &[]), Err(ResumeError::NothingAsked));
+        assert!(match_up(one.clone(), std::slice::from_ref(&a)).unwrap().contains_key(&a.id));
+        assert!(matches!(match_up(one, &[a.clone(), b.clone()]), Err(ResumeError::Several { count: 2, .. })));
+        assert!(match_up(by_id(&b.id), &[a.clone(), b.clone()]).unwrap().contains_key(&b.id));
+        assert!(matches!(match_up(by_id(&b.id), &[a]), Err(ResumeError::Unknown { .. })));
     }
 }

@@ -1,6 +1,6 @@
 //! Runs one agent: the loop, the hooks, the typed state, and the ports it needs.
 //!
-//! Invariant: the kernel names its ports (model, tool, checkpointer, event sink, clock) and nothing above them. It
+//! Invariant: the kernel names its ports (model, tool, checkpointer, journal, event sink, clock) and nothing above them. It
 //! knows six hooks and the key `messages`; every other behaviour is a middleware.
 
 mod agent;
@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod guarded;
 mod interrupt;
+mod journal;
 mod middleware;
 mod model;
 mod model_call;
@@ -38,7 +39,9 @@ pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};
 /// The words that messages, calls and ids are written in; whoever writes a middleware needs them.
 pub use hart_types as types;
-pub use interrupt::{Interrupt, Resume, ResumeError};
+pub use hart_types::{Interrupt, Resume};
+pub use interrupt::ResumeError;
+pub use journal::{Begun, Effect, EffectKey, Journal};
 pub use middleware::{
     Command, HookError, HookResult, Middleware, ModelCore, ModelNext, ModelRequest, ModelResponse, Next,
     ToolCore, ToolNext, ToolOutcome, ToolRequest,
@@ -57,5 +60,5 @@ pub use state::{
     StateKey, Update,
 };
 pub use toggle::Toggle;
-pub use tool::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Typed, TypedTool};
+pub use tool::{Reconciled, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Typed, TypedTool};
 pub use tool_call::TRANSIENT;

@@ -51,7 +51,7 @@ impl ModelCore for ModelCall<'_> {
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) -> Result<Message, ModelError> {
-    let mut id = new_id();
+    let mut id = cx.next_message_id();
     // The message that the latest fragments belong to: a broken answer is kept under the id its readers saw.
     let mut told: Option<MessageId> = None;
     let mut stream = model.stream(request, &cx.cancel).await?;
@@ -70,7 +70,7 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
                 let void = told.as_ref() == Some(&id);
                 cx.emit(AgentEvent::Custom(retry_event(&restart, void.then_some(&id)))).await;
                 if void {
-                    id = new_id();
+                    id = cx.next_message_id();
                 }
                 continue;
             }
@@ -92,10 +92,6 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
         cx.emit(AgentEvent::MessageChunk(Box::new(fragment.into_message(&id)))).await;
     }
     Err(ModelError::cut_short(&model.profile().name))
-}
-
-fn new_id() -> MessageId {
-    MessageId::from(format!("run--{}", uuid::Uuid::now_v7()))
 }
 
 /// DeerFlow's event, and which message will never be whole, if a client saw some of it.

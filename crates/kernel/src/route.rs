@@ -30,7 +30,8 @@ impl Node {
 }
 
 /// A jump asked for by a hook or a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Goto {
     Model,
     Tools,

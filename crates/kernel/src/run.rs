@@ -4,7 +4,9 @@
 //! returned gets its `after_agent`, and every write that was applied reaches the log.
 
 mod pausing;
+mod recovery;
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -14,14 +16,16 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::guarded::guarded;
-use crate::interrupt::Pause;
+use crate::interrupt::{Pause, Paused};
 use crate::model_call::ModelCall;
 use crate::tool_call::{Pending, ToolCallRunner};
 use crate::{
-    Agent, AgentEvent, Command, Ended, Goto, HookError, LoggedWrite, MessageWrites, Middleware, ModelNext,
-    ModelRequest, ModelResponse, Next, Node, Reached, RunContext, RunError, RunInput, RunReport, State, Step,
-    StepSource, Update, route,
+    Agent, AgentEvent, Begun, Command, EffectKey, Ended, Goto, HookError, LoggedWrite, MessageWrites,
+    Middleware, ModelNext, ModelRequest, ModelResponse, Next, Node, Reached, RunContext, RunError, RunInput,
+    RunReport, State, Step, StepSource, Update, route,
 };
+
+pub(crate) use self::recovery::Left;
 
 /// An answer with hundreds of calls must not start hundreds of processes at once.
 const MAX_CONCURRENT_CALLS: usize = 32;
@@ -40,12 +44,18 @@ pub(crate) struct Execution<'a> {
     unlogged: Vec<LoggedWrite>,
     /// A step that waits for the next one to be logged with it.
     begun: Option<Step>,
+    /// What an earlier attempt left, until it is taken up.
+    left: Option<Left>,
+    /// Whether calls may have been begun before.
+    recalls: bool,
 }
 
 /// Why the loop was left before its end.
 enum Stop {
     Failed(RunError),
     Paused(Pause),
+    /// An earlier attempt had come to its end.
+    Over(Ended),
 }
 
 impl From<RunError> for Stop {
@@ -81,8 +91,11 @@ impl<'a> Execution<'a> {
         cx: &'a RunContext,
         state: State,
         head: Option<CheckpointId>,
+        left: Option<Left>,
     ) -> Self {
-        Self { agent, cx, state, head, entered: 0, steps: 0, unlogged: Vec::new(), begun: None }
+        let steps = left.as_ref().map_or(0, |left| left.steps);
+        let recalls = cx.attempt > 1;
+        Self { agent, cx, state, head, entered: 0, steps, unlogged: Vec::new(), begun: None, left, recalls }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
@@ -100,6 +113,7 @@ impl<'a> Execution<'a> {
             }
             Err(Stop::Failed(error)) => Err(error),
             Err(Stop::Paused(pause)) => self.pause(pause).await,
+            Err(Stop::Over(ended)) => Ok(ended),
         };
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
@@ -109,14 +123,22 @@ impl<'a> Execution<'a> {
     }
 
     async fn drive(&mut self, input: RunInput) -> Result<(), Stop> {
-        let mut resumed = self.accept(input).await?;
+        let left = self.left.take();
+        let recovers = left.is_some();
+        let mut resumed = match left {
+            Some(left) => self.recover(left, input).await?,
+            None => self.accept(input).await?,
+        };
         let mut node = Node::BeforeAgent;
         loop {
             if self.cx.cancel.is_cancelled() {
                 return Err(RunError::Cancelled.into());
             }
             let from = resumed.take_if(|pause| pause.node == node);
-            if from.is_none() && self.cx.breakpoints.before.contain(node) {
+            // Whoever comes back after a crash has not been stopped here yet.
+            let first =
+                from.is_none() || (recovers && self.state.get::<Paused>().is_none_or(Option::is_none));
+            if first && self.cx.breakpoints.before.contain(node) {
                 return Err(Stop::Paused(self.pause_at(node, None, Vec::new())));
             }
             let asker = from.as_ref().and_then(|pause| pause.middleware.as_deref());
@@ -205,7 +227,7 @@ impl<'a> Execution<'a> {
                 Ok(command) => self.obey(middleware.name(), command).await.map(|_| ()),
                 Err(Stop::Failed(error)) => Err(error),
                 // `AfterAgent` has no node to come back to, so `call` never pauses there.
-                Err(Stop::Paused(_)) => Ok(()),
+                Err(Stop::Paused(_) | Stop::Over(_)) => Ok(()),
             };
             outcome = outcome.and(left);
         }
@@ -240,6 +262,7 @@ impl<'a> Execution<'a> {
 
     async fn model(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
+        self.cx.set_place(self.head.as_ref());
         self.cx.emit(AgentEvent::ModelStarted).await;
         let core = ModelCall { agent: self.agent };
         let request = ModelRequest {
@@ -282,12 +305,14 @@ impl<'a> Execution<'a> {
     /// Runs the pending calls concurrently; their results enter the thread in call order.
     async fn tools(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
-        let core = ToolCallRunner { agent: self.agent };
+        self.cx.set_place(self.head.as_ref());
+        let core = ToolCallRunner { agent: self.agent, begun: self.begun_before().await? };
         let pending = Pending::collect(self.state.messages());
+        let state = core.with_noted(self.cx, &pending, self.state.clone());
         let slots = Semaphore::new(MAX_CONCURRENT_CALLS);
-        let results = join_all(pending.iter().map(async |call| {
+        let results = join_all(pending.iter().enumerate().map(async |call| {
             let _slot = slots.acquire().await;
-            core.run(self.cx, &self.state, call).await
+            core.run(self.cx, &state, call).await
         }))
         .await;
 
@@ -323,6 +348,17 @@ impl<'a> Execution<'a> {
                 self.commit(StepSource::Tools, Node::Tools.name()).await?;
                 Err(Stop::Paused(self.pause_at(Node::Tools, None, questions)))
             }
+        }
+    }
+
+    /// What earlier attempts have begun: only the first batch of a later one can meet any of it.
+    async fn begun_before(&mut self) -> Result<HashMap<EffectKey, Begun>, RunError> {
+        match &self.cx.journal {
+            Some(journal) if std::mem::take(&mut self.recalls) => {
+                let begun = journal.recall().await.map_err(RunError::Checkpoint)?;
+                Ok(begun.into_iter().map(|begun| (begun.key.clone(), begun)).collect())
+            }
+            _ => Ok(HashMap::new()),
         }
     }
 

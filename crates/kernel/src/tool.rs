@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{AgentEvent, Command, HookError, Interrupt, RunContext, State};
+use crate::{AgentEvent, Command, Effect, EffectKey, HookError, Interrupt, RunContext, State};
 
 /// An action with a JSON schema. Implement [`TypedTool`] instead where the arguments are known at compile time.
 #[async_trait]
@@ -24,6 +24,34 @@ pub trait Tool: Send + Sync {
     }
 
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError>;
+
+    /// What to note down before a call of [`Effect::Once`], for [`Tool::reconcile`].
+    async fn foresee(&self, _cx: &ToolContext<'_>, _args: &Map<String, Value>) -> Option<Value> {
+        None
+    }
+
+    /// Finds out what came of a call of [`Effect::Once`] that was begun and whose process is no more.
+    async fn reconcile(
+        &self,
+        _cx: &ToolContext<'_>,
+        _args: &Map<String, Value>,
+        _foreseen: Option<&Value>,
+    ) -> Reconciled {
+        Reconciled::Unknown
+    }
+
+    /// The outcome of the call is safe: what was kept to find it out may go.
+    async fn settled(&self, _cx: &ToolContext<'_>) {}
+}
+
+/// What is known of a call that was begun.
+#[derive(Debug)]
+pub enum Reconciled {
+    /// It happened, and this is what it gave.
+    Done(ToolOutput),
+    /// It did not happen, or happening again changes nothing.
+    NotDone,
+    Unknown,
 }
 
 /// What the model is told about a tool.
@@ -32,6 +60,8 @@ pub struct ToolSpec {
     pub name: String,
     pub description: String,
     pub input_schema: Value,
+    /// What a second call would do. The model is not told.
+    pub effect: Effect,
 }
 
 /// What a running tool can see.
@@ -40,6 +70,9 @@ pub struct ToolContext<'a> {
     pub run: &'a RunContext,
     pub state: &'a State,
     pub call_id: &'a ToolCallId,
+    /// Names the effect of this call, the same however often it is made; for services that keep such keys. None where
+    /// nothing is kept of a run.
+    pub effect: Option<&'a EffectKey>,
 }
 
 impl ToolContext<'_> {
@@ -107,9 +140,29 @@ pub trait TypedTool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// See [`Tool::aliases`].
     const ALIASES: &'static [&'static str] = &[];
+    /// What a second call would do.
+    const EFFECT: Effect = Effect::Once;
     type Args: DeserializeOwned + JsonSchema + Send;
 
     async fn run(&self, cx: &ToolContext<'_>, args: Self::Args) -> Result<ToolOutput, ToolError>;
+
+    /// See [`Tool::foresee`].
+    async fn foresee(&self, _cx: &ToolContext<'_>, _args: Self::Args) -> Option<Value> {
+        None
+    }
+
+    /// See [`Tool::reconcile`].
+    async fn reconcile(
+        &self,
+        _cx: &ToolContext<'_>,
+        _args: Self::Args,
+        _foreseen: Option<&Value>,
+    ) -> Reconciled {
+        Reconciled::Unknown
+    }
+
+    /// See [`Tool::settled`].
+    async fn settled(&self, _cx: &ToolContext<'_>) {}
 }
 
 /// Makes a [`TypedTool`] a [`Tool`].
@@ -125,6 +178,7 @@ impl<T: TypedTool> Typed<T> {
             name: T::NAME.to_owned(),
             description: T::DESCRIPTION.to_owned(),
             input_schema: plain_schema::<T::Args>(),
+            effect: T::EFFECT,
         };
         Self { tool, spec: Arc::new(spec) }
     }
@@ -177,5 +231,27 @@ impl<T: TypedTool> Tool for Typed<T> {
         let args =
             serde_json::from_value(Value::Object(args)).map_err(|e| ToolError::Arguments(e.to_string()))?;
         self.tool.run(cx, args).await
+    }
+
+    async fn foresee(&self, cx: &ToolContext<'_>, args: &Map<String, Value>) -> Option<Value> {
+        let args = serde_json::from_value(Value::Object(args.clone())).ok()?;
+        self.tool.foresee(cx, args).await
+    }
+
+    async fn reconcile(
+        &self,
+        cx: &ToolContext<'_>,
+        args: &Map<String, Value>,
+        foreseen: Option<&Value>,
+    ) -> Reconciled {
+        match serde_json::from_value(Value::Object(args.clone())) {
+            Ok(args) => self.tool.reconcile(cx, args, foreseen).await,
+            // Arguments that do not fit have done nothing, and do nothing again.
+            Err(_) => Reconciled::NotDone,
+        }
+    }
+
+    async fn settled(&self, cx: &ToolContext<'_>) {
+        self.tool.settled(cx).await;
     }
 }

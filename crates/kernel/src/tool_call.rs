@@ -2,17 +2,20 @@
 //!
 //! Invariant: every pending call gets exactly one result: the tool's, or an error the model can act on.
 
+mod effects;
+
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use hart_types::{Body, InvalidToolCall, Message, MessageId, ToolCall, ToolCallId, ToolStatus};
+use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatus};
 
 use crate::guarded::{guarded, panic_text};
 use crate::{
-    Agent, AgentEvent, Command, HookError, MessageList, ModelErrorKind, Next, RunContext, State, ToolContext,
-    ToolCore, ToolError, ToolNext, ToolOutcome, ToolRequest,
+    Agent, AgentEvent, Begun, Command, EffectKey, HookError, MessageList, ModelErrorKind, RunContext, State,
+    ToolContext, ToolCore, ToolError, ToolOutcome, ToolOutput, ToolRequest,
 };
 
 /// Where a result says that its call may succeed a little later.
@@ -105,8 +108,11 @@ fn last_answer(messages: &MessageList) -> Option<LastAnswer<'_>> {
     None
 }
 
+/// Runs the calls of one batch.
 pub(crate) struct ToolCallRunner<'a> {
     pub(crate) agent: &'a Agent,
+    /// What earlier attempts of the run have begun.
+    pub(crate) begun: HashMap<EffectKey, Begun>,
 }
 
 impl ToolCallRunner<'_> {
@@ -114,7 +120,7 @@ impl ToolCallRunner<'_> {
         &self,
         cx: &RunContext,
         state: &State,
-        pending: &Pending,
+        (nth, pending): (usize, &Pending),
     ) -> Result<ToolOutcome, HookError> {
         let call = match pending {
             Pending::Valid { call, .. } => Arc::clone(call),
@@ -125,20 +131,21 @@ impl ToolCallRunner<'_> {
             }
         };
         cx.emit(AgentEvent::ToolStarted(Arc::clone(&call))).await;
-        let next: ToolNext<'_> = Next { rest: &self.agent.chain, cx, core: self };
         let request = ToolRequest { call: self.by_its_own_name(&call), state: state.clone() };
-        let mut outcome = guarded(cx, None, next.run(request)).await;
-        if let Ok(ToolOutcome { message, .. }) = &mut outcome
-            && message.name.is_some()
-        {
-            // The answer goes to the name that was called: providers compare them.
-            message.name = Some(call.name.clone());
-        }
-        if let Ok(ToolOutcome { message, .. }) = &mut outcome {
-            // Whoever hears of the result now must find it in the thread later.
-            message.id.get_or_insert_with(MessageId::generate);
-        }
-        let message = match &outcome {
+        let mut outcome = guarded(
+            cx,
+            None,
+            self.journaled(cx, request, |outcome| {
+                if outcome.message.name.is_some() {
+                    // The answer goes to the name that was called: providers compare them.
+                    outcome.message.name = Some(call.name.clone());
+                }
+                // Whoever hears of the result now must find it in the thread later.
+                outcome.message.id.get_or_insert_with(|| cx.result_id(nth, pending.id()));
+            }),
+        )
+        .await;
+        let message = match &mut outcome {
             Ok(outcome) => outcome.message.clone(),
             // Not finished: it runs again when its question is answered.
             Err(HookError::Interrupt(_) | HookError::Interrupts(_)) => return outcome,
@@ -149,17 +156,31 @@ impl ToolCallRunner<'_> {
     }
 }
 
+/// The innermost part of one call.
+pub(super) struct OneCall<'a> {
+    agent: &'a Agent,
+    key: Option<&'a EffectKey>,
+    /// What it gave when it was made before; then it is not made again.
+    given: Mutex<Option<ToolOutput>>,
+}
+
 #[async_trait]
-impl ToolCore for ToolCallRunner<'_> {
+impl ToolCore for OneCall<'_> {
     async fn call(&self, cx: &RunContext, request: ToolRequest) -> Result<ToolOutcome, HookError> {
         let ToolRequest { call, state } = request;
         let id = call.id.clone().unwrap_or_else(|| "".into());
         let Some(tool) = self.agent.tools.get(&call.name) else {
-            return Ok(error_outcome(&id, &call.name, self.unknown_tool(&call.name)));
+            return Ok(error_outcome(&id, &call.name, unknown_tool(self.agent, &call.name)));
         };
-        let context = ToolContext { run: cx, state: &state, call_id: &id };
-        let work = AssertUnwindSafe(tool.call(&context, call.args.clone())).catch_unwind();
-        let error = match work.await {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let context = ToolContext { run: cx, state: &state, call_id: &id, effect: self.key };
+        let work = AssertUnwindSafe(async {
+            match given {
+                Some(output) => Ok(output),
+                None => tool.call(&context, call.args.clone()).await,
+            }
+        });
+        let error = match work.catch_unwind().await {
             Ok(Ok(output)) => {
                 let mut message = Message::tool(&id, &call.name, ToolStatus::Success, output.content);
                 if let Body::Tool(result) = &mut message.body {
@@ -193,11 +214,11 @@ impl ToolCallRunner<'_> {
             None => Arc::clone(call),
         }
     }
+}
 
-    fn unknown_tool(&self, name: &str) -> String {
-        let known: Vec<&str> = self.agent.tools.keys().map(String::as_str).collect();
-        format!("Error: there is no tool `{name}`; the tools are: {}", known.join(", "))
-    }
+fn unknown_tool(agent: &Agent, name: &str) -> String {
+    let known: Vec<&str> = agent.tools.keys().map(String::as_str).collect();
+    format!("Error: there is no tool `{name}`; the tools are: {}", known.join(", "))
 }
 
 fn error_outcome(id: &ToolCallId, name: &str, text: String) -> ToolOutcome {

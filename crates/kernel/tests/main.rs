@@ -10,8 +10,10 @@
 mod cancel;
 mod checkpoint;
 mod contract;
+mod effects;
 mod going_on;
 mod hooks;
 mod interrupts;
+mod recovery;
 mod support;
 mod tools;

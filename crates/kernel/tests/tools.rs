@@ -154,7 +154,12 @@ struct Named(Arc<ToolSpec>, Vec<&'static str>);
 
 impl Named {
     fn shared(name: &str, aliases: &[&'static str]) -> Arc<dyn Tool> {
-        let spec = ToolSpec { name: name.into(), description: "x".into(), input_schema: json!({}) };
+        let spec = ToolSpec {
+            name: name.into(),
+            description: "x".into(),
+            input_schema: json!({}),
+            effect: Effect::Pure,
+        };
         Arc::new(Self(Arc::new(spec), aliases.to_vec()))
     }
 }

@@ -196,7 +196,7 @@ pub(crate) fn encode_function(tool: &ToolSpec) -> Bytes {
         description: &'a str,
         parameters: &'a Value,
     }
-    let ToolSpec { name, description, input_schema: parameters } = tool;
+    let ToolSpec { name, description, input_schema: parameters, .. } = tool;
     let mut out = Vec::new();
     write_json(&mut out, &Tool { r#type: "function", function: Function { name, description, parameters } });
     out.into()

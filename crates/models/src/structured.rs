@@ -62,7 +62,12 @@ pub(crate) fn prepare(mode: StructuredOutput, request: &mut ChatRequest) -> Afte
             // Arguments are always an object; another shape is put into one.
             let input_schema = if is_object(schema) { schema.clone() } else { wrapped(schema) };
             let description = "Gives the final answer.".to_owned();
-            let answer = Arc::new(ToolSpec { name: name.clone(), description, input_schema });
+            let answer = Arc::new(ToolSpec {
+                name: name.clone(),
+                description,
+                input_schema,
+                effect: hart_kernel::Effect::Pure,
+            });
             request.settings.tool_choice =
                 if request.tools.is_empty() || request.settings.tool_choice == ToolChoice::None {
                     ToolChoice::Named(name.clone())

@@ -64,9 +64,13 @@ fn each_way_changes_the_request_as_it_must() {
     assert_eq!(asked.settings.tool_choice, ToolChoice::Named("Plan".into()));
 
     let mut asked = request("Plan", json!({"type": "array"}));
-    asked.tools =
-        [Arc::new(ToolSpec { name: "ls".into(), description: String::new(), input_schema: json!({}) })]
-            .into();
+    asked.tools = [Arc::new(ToolSpec {
+        name: "ls".into(),
+        description: String::new(),
+        input_schema: json!({}),
+        effect: hart_kernel::Effect::Pure,
+    })]
+    .into();
     prepare(StructuredOutput::Tool, &mut asked);
     assert_eq!(asked.settings.tool_choice, ToolChoice::Required, "the other tools stay within reach");
     assert_eq!(asked.tools[1].input_schema["properties"]["value"], json!({"type": "array"}));

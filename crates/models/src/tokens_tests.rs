@@ -138,6 +138,7 @@ fn everything_in_a_request_counts() {
         before = now;
     };
     let spec = ToolSpec {
+        effect: hart_kernel::Effect::Pure,
         name: "ls".into(),
         description: "Lists a folder.".into(),
         input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),

@@ -54,6 +54,7 @@ fn request(messages: impl IntoIterator<Item = Message>, max_tokens: u32) -> Chat
 
 fn weather() -> Arc<ToolSpec> {
     Arc::new(ToolSpec {
+        effect: hart_kernel::Effect::Pure,
         name: "get_weather".into(),
         description: "Tells the weather in a city.".into(),
         input_schema: json!({

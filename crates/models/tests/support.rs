@@ -71,6 +71,7 @@ pub(crate) fn thinking(mut request: ChatRequest, reasoning: Reasoning) -> ChatRe
 
 pub(crate) fn tool(name: &str) -> Arc<ToolSpec> {
     Arc::new(ToolSpec {
+        effect: hart_kernel::Effect::Pure,
         name: name.to_owned(),
         description: format!("Does {name}."),
         input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}),

@@ -22,7 +22,12 @@ const ALL: TextOptions = TextOptions { calls: CallsInText::UnlessNative, think: 
 pub(crate) fn tools() -> Vec<Arc<ToolSpec>> {
     let tool = |name: &str, properties: Value, required: Value| {
         let input_schema = json!({"type": "object", "properties": properties, "required": required});
-        Arc::new(ToolSpec { name: name.into(), description: String::new(), input_schema })
+        Arc::new(ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            input_schema,
+            effect: hart_kernel::Effect::Pure,
+        })
     };
     let text = || json!({"type": "string"});
     vec![

@@ -1,6 +1,7 @@
 //! The kernel's checkpointer over a store, as durable as the run asked for.
 //!
-//! Invariant: steps reach the store in the order they were made, and the last of them before the run is called ended.
+//! Invariant: steps reach the store in the order they were made, each after the events that tell of it, and the last of
+//! them before the run is called ended.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::port::{Lease, Store, StoreError};
+use crate::tape::Tape;
 
 pub(crate) struct StepLog {
     to: Arc<Destination>,
@@ -27,7 +29,7 @@ pub(crate) struct StepLog {
 struct Destination {
     store: Arc<dyn Store>,
     /// None for what is written by hand, with no run.
-    lease: Option<Lease>,
+    run: Option<(Lease, Arc<Tape>)>,
     /// Told when the right is lost.
     lost: CancellationToken,
 }
@@ -39,17 +41,18 @@ impl StepLog {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         lease: Lease,
+        tape: Arc<Tape>,
         lost: CancellationToken,
         durability: Durability,
         tasks: TaskTracker,
     ) -> Self {
-        let to = Arc::new(Destination { store, lease: Some(lease), lost });
+        let to = Arc::new(Destination { store, run: Some((lease, tape)), lost });
         Self { to, durability, held: Mutex::default(), under_way: Mutex::default(), tasks }
     }
 
     /// For reading, and for writing by hand.
     pub(crate) fn by_hand(store: Arc<dyn Store>, tasks: TaskTracker) -> Self {
-        let to = Arc::new(Destination { store, lease: None, lost: CancellationToken::new() });
+        let to = Arc::new(Destination { store, run: None, lost: CancellationToken::new() });
         let durability = Durability::Sync;
         Self { to, durability, held: Mutex::default(), under_way: Mutex::default(), tasks }
     }
@@ -90,8 +93,13 @@ async fn finished(writing: JoinHandle<Written>) -> Written {
 impl Destination {
     /// A full disk is waited for: the run stands still and goes on by itself.
     async fn write(&self, thread: &ThreadId, steps: Vec<Step>) -> Written {
+        if let Some((_, tape)) = &self.run {
+            // A step whose story is not in the log would leave a hole in it after a crash.
+            tape.flushed().await;
+        }
+        let lease = self.run.as_ref().map(|(lease, _)| lease);
         loop {
-            match self.store.append_steps(thread, steps.clone(), self.lease.as_ref()).await {
+            match self.store.append_steps(thread, steps.clone(), lease).await {
                 Err(StoreError::Full) => {
                     tracing::error!(%thread, "storage_full: the disk is full; the run waits");
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -127,6 +135,6 @@ impl Checkpointer for StepLog {
     }
 }
 
-fn failed(error: StoreError) -> CheckpointError {
+pub(crate) fn failed(error: StoreError) -> CheckpointError {
     CheckpointError { message: error.to_string(), source: Some(Box::new(error)) }
 }

@@ -182,6 +182,11 @@ impl Renderer {
         let Ok(message) = serde_json::from_str::<Value>(message.get()) else { return };
         let Some(id) = message.get("id").and_then(Value::as_str) else { return };
         let id = MessageId::from(id);
+        if message.get("type").and_then(Value::as_str) == Some("remove") {
+            // Taken back: the next frame of this id begins anew.
+            self.partial.remove(&id);
+            return;
+        }
         if !self.partial.contains_key(&id) {
             let metadata: Value = serde_json::from_str(&self.metadata(task)).unwrap_or_default();
             add("messages/metadata".into(), bytes(&json!({ (id.as_str()): { "metadata": metadata } })));

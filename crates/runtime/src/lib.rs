@@ -8,6 +8,7 @@ mod event;
 mod follow;
 mod follow_thread;
 mod frame;
+mod journal;
 pub mod port;
 mod record;
 mod request;

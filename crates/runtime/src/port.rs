@@ -5,6 +5,7 @@
 
 mod assistants;
 mod crons;
+mod effects;
 mod events;
 mod items;
 mod leases;
@@ -20,6 +21,7 @@ pub use assistants::{
     Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, Assistants, VersionQuery,
 };
 pub use crons::{Cron, CronQuery, CronSort, Crons};
+pub use effects::Effects;
 pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
@@ -34,6 +36,7 @@ pub trait Store:
     Threads
     + Runs
     + Leases
+    + Effects
     + Steps
     + Events
     + Items
@@ -52,6 +55,7 @@ impl<S> Store for S where
     S: Threads
         + Runs
         + Leases
+        + Effects
         + Steps
         + Events
         + Items

@@ -7,6 +7,7 @@ mod crons;
 mod following;
 mod nodes;
 mod outbox;
+mod parts;
 mod retention;
 mod telemetry;
 mod threads;
@@ -18,9 +19,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Clock, Timestamp};
-use hart_types::{CancelAction, MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{
+    CancelAction, Durability, MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus,
+};
 use serde_json::{Map, Value};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -38,6 +41,7 @@ use crate::{Run, Thread, Totals};
 pub use assistants::{AssistantError, assistant_id};
 pub use crons::{CronError, CronRequestError, CronRequests};
 pub use outbox::{ATTEMPT, Postman, Undelivered};
+pub use parts::{Adopt, Parts, Settings};
 pub use retention::Retention;
 pub use threads::{StateError, ThreadState};
 
@@ -57,6 +61,8 @@ struct Inner {
     node: NodeId,
     /// What was last seen of the others.
     signs: Mutex<Signs>,
+    /// Held by the one run at a time that may be what its processes died of.
+    suspect: Arc<Semaphore>,
     /// Runs that were admitted here and whose log is still at hand.
     live: Mutex<HashMap<RunId, Arc<Live>>>,
     /// What states look like, by thread: messages are encoded once.
@@ -101,43 +107,6 @@ enum Stage {
     Elsewhere,
     /// Also in its record.
     Ended,
-}
-
-/// What a runtime is made of.
-#[derive(Clone)]
-pub struct Parts {
-    pub store: Arc<dyn Store>,
-    pub agents: Arc<dyn AgentFactory>,
-    pub workspaces: Arc<dyn Workspaces>,
-    pub clock: Arc<dyn Clock>,
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").field("store", &self.store).finish_non_exhaustive()
-    }
-}
-
-/// How a runtime deals with what others left behind, and with what is old.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    pub adopt: Adopt,
-    pub retention: Retention,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { adopt: Adopt::Everything, retention: Retention::default() }
-    }
-}
-
-/// Which runs of processes that are no more are taken over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Adopt {
-    /// All of them: for servers.
-    Everything,
-    /// Those that runs of this process would have to wait for: for a process that is here for one run.
-    InTheWay,
 }
 
 /// Why a run did not start.
@@ -190,6 +159,7 @@ impl Runtime {
             settings,
             node,
             signs: Mutex::default(),
+            suspect: Arc::new(Semaphore::new(1)),
             live: Mutex::default(),
             encoders: Mutex::default(),
             doorbells: Arc::default(),
@@ -278,8 +248,7 @@ impl Runtime {
         }
         match self.inner.here(id) {
             Some(live) => {
-                *live.action.lock().unwrap_or_else(PoisonError::into_inner) = action;
-                live.cancel.cancel();
+                live.stop(action);
                 // One that nobody executes yet ends here; the lane finds it gone.
                 if run.status == RunStatus::Pending {
                     self.inner.end_waiting(&run, &live, action).await?;
@@ -322,16 +291,22 @@ impl Runtime {
         }
     }
 
-    /// Admits nothing more, gives runs until `grace` to end, then stops them.
+    /// Admits nothing more and gives runs until `grace` to end. Then a server leaves them to the next one, which goes on
+    /// behind their last step; any other process stops them.
     pub async fn close(&self, grace: Duration) {
         self.inner.closing.cancel();
         self.inner.tasks.close();
-        if tokio::time::timeout(grace, self.inner.tasks.wait()).await.is_err() {
-            for live in self.inner.lock_live().values() {
-                live.cancel.cancel();
-            }
-            let _ = tokio::time::timeout(Duration::from_secs(5), self.inner.tasks.wait()).await;
+        if tokio::time::timeout(grace, self.inner.tasks.wait()).await.is_ok() {
+            return;
         }
+        let Settings { adopt, resume, .. } = self.inner.settings;
+        for live in self.inner.lock_live().values() {
+            match adopt {
+                Adopt::Everything if resume && live.may_be_resumed() => live.lost.cancel(),
+                _ => live.cancel.cancel(),
+            }
+        }
+        let _ = tokio::time::timeout(Duration::from_secs(5), self.inner.tasks.wait()).await;
     }
 
     /// The thread a run is on, made if the request says so.
@@ -384,6 +359,18 @@ impl Runtime {
             }
         }
         Ok(())
+    }
+}
+
+impl Live {
+    fn stop(&self, action: CancelAction) {
+        *self.action.lock().unwrap_or_else(PoisonError::into_inner) = action;
+        self.cancel.cancel();
+    }
+
+    /// One that keeps its steps to itself until its end has nothing to go on from.
+    fn may_be_resumed(&self) -> bool {
+        self.request.durability != Durability::Exit
     }
 }
 

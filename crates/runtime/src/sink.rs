@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::event::{LogEvent, Logged, StepRef, Task, empty, raw};
-use crate::tape::Tape;
+use crate::tape::{Entry, Tape};
 use crate::telemetry::RunWatch;
 use crate::values::ValuesEncoder;
 use crate::{Failure, Totals};
@@ -40,6 +40,8 @@ struct Voice {
     node: String,
     /// Messages whose text is in the log already.
     told: HashSet<MessageId>,
+    /// Messages that an earlier attempt has told something of, until it is known which of them are in the thread.
+    recalled: HashMap<MessageId, Task>,
     paused: Option<Vec<Interrupt>>,
     values: ValuesEncoder,
 }
@@ -59,6 +61,25 @@ impl RunSink {
     /// Tells whoever looks at all runs how this one ended.
     pub(crate) fn ended(&self, status: RunStatus, error: Option<&Failure>) {
         self.watch.ended(status, &self.totals(), error);
+    }
+
+    /// Goes on where the log of earlier attempts ends.
+    pub(crate) fn recall(&self, entries: &[Entry]) {
+        for entry in entries {
+            self.with(&entry.logged.namespace, |voice| voice.recall(&entry.logged.event));
+            let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+            match &entry.logged.event {
+                LogEvent::TaskStarted { task, .. } if task.node == "model" => totals.model_calls += 1,
+                LogEvent::TaskStarted { .. } => totals.tool_calls += 1,
+                LogEvent::Chunk { message, .. } => {
+                    let chunk = serde_json::from_str::<Message>(message.get());
+                    if let Some(usage) = chunk.as_ref().ok().and_then(usage) {
+                        totals.usage.add(usage);
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     pub(crate) fn totals(&self) -> Totals {
@@ -147,7 +168,11 @@ impl Voice {
             }
             AgentEvent::Message(message) => self.message(run, &message),
             AgentEvent::Updates { node, update } => self.updates(run, &node, &update),
-            AgentEvent::Values(reached) => vec![self.values(&reached, is_root)],
+            AgentEvent::Values(reached) => {
+                let mut told = self.supersede(&reached);
+                told.push(self.values(&reached, is_root));
+                told
+            }
             AgentEvent::ToolStarted(call) => {
                 if !self.in_tools {
                     self.step += 1;
@@ -169,6 +194,39 @@ impl Voice {
             // Told in its own namespace, and in the run's totals.
             AgentEvent::Child { .. } | AgentEvent::SideCall(_) => Vec::new(),
         }
+    }
+
+    fn recall(&mut self, event: &LogEvent) {
+        match event {
+            LogEvent::TaskStarted { task, .. } => {
+                (self.step, self.in_tools) = (task.step, task.node == "tools");
+            }
+            LogEvent::Chunk { task, message } | LogEvent::Message { task, message } => {
+                if let Ok(Named { id: Some(id) }) = serde_json::from_str(message.get()) {
+                    self.recalled.insert(id, task.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes back what an earlier attempt has told of messages that never got into the thread. Those that are made
+    /// again have the same ids.
+    fn supersede(&mut self, reached: &Reached) -> Vec<LogEvent> {
+        if self.recalled.is_empty() {
+            return Vec::new();
+        }
+        let mut void = std::mem::take(&mut self.recalled);
+        for message in reached.values.messages().iter() {
+            if let Some((id, _)) = message.id.as_ref().and_then(|id| void.remove_entry(id)) {
+                self.told.insert(id);
+            }
+        }
+        let mut void: Vec<_> = void.into_iter().collect();
+        void.sort_by_key(|(_, task)| task.step);
+        let taken_back =
+            |(id, task): (MessageId, Task)| LogEvent::Message { task, message: raw(&Message::remove(id)) };
+        void.into_iter().map(taken_back).collect()
     }
 
     /// A message that entered the thread. What came in with the input is in the first state, and only there.
@@ -244,6 +302,11 @@ impl Voice {
         let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string();
         Task { id, node: node.to_owned(), step: self.step }
     }
+}
+
+#[derive(serde::Deserialize)]
+struct Named {
+    id: Option<MessageId>,
 }
 
 fn usage(chunk: &Message) -> Option<&UsageMetadata> {

@@ -175,9 +175,15 @@ impl Tape {
     /// Returns when all that was said is on the disk, or will never be.
     pub(crate) async fn flushed(&self) {
         let mut changes = self.changed.subscribe();
-        while self.undurable() > 0 && !self.reel().left {
+        let newest = self.newest();
+        while !self.is_durable(newest) {
             let _ = changes.changed().await;
         }
+    }
+
+    fn is_durable(&self, number: u64) -> bool {
+        let reel = self.reel();
+        reel.durable >= number || reel.left
     }
 
     /// As it is kept.

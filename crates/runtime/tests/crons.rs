@@ -67,7 +67,7 @@ fn hourly(thread: Option<&str>) -> Cron {
 }
 
 async fn world(path: &Path, clock: &Arc<Manual>) -> World {
-    World::of(open_at(path, Arc::clone(clock) as Arc<dyn Clock>).await)
+    World::of(open_at(path, Arc::clone(clock) as Arc<dyn Clock>, Settings::default()).await)
 }
 
 /// Runs of the thread that ended well, after all that were started have ended.

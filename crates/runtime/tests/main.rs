@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod chaos;
+mod crashes;
 mod crons;
 mod processes;
 mod runs;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hart_runtime::port::EventScope;
-use hart_runtime::{After, Run, StartRun};
+use hart_runtime::{After, LogEvent, Run, StartRun};
 use hart_types::{CancelAction, RunStatus};
 
 use crate::support::{World, says};
@@ -120,19 +120,56 @@ async fn a_run_of_another_process_is_followed_and_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_process_left_behind_does_not_stand_in_the_way() {
+async fn a_run_goes_on_in_another_process_when_its_own_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("hart.db");
     let world = World::over(&path).await;
-    let mut other = process(&path, &["t"], 1, "SLOW 1000 50");
+    let mut other = process(&path, &["t"], 1, "SLOW 20 60");
     let run = running(&world, "t").await;
+    // Read from its log, as nothing else connects the two.
     let mut follower = world.runtime.follow(&run.id, After::Start);
-    follower.next().await.unwrap().unwrap();
+    let mut told = Vec::new();
+    while !told.iter().any(|event| matches!(event, LogEvent::Chunk { .. })) {
+        told.push(follower.next().await.unwrap().unwrap().logged.event.clone());
+    }
     // SIGKILL.
     other.kill().unwrap();
     tokio::task::block_in_place(|| other.wait().unwrap());
-    while follower.next().await.unwrap().is_some() {}
-    assert_eq!(world.ended(&run.id).await.error.unwrap().error, "Orphaned");
+    let mut last = 0;
+    while let Some(entry) = follower.next().await.unwrap() {
+        assert!(entry.id.seq > last, "events come in order");
+        last = entry.id.seq;
+        told.push(entry.logged.event.clone());
+    }
+    assert_eq!(world.ended(&run.id).await.status, RunStatus::Success);
+    let attempts: Vec<u32> = told
+        .iter()
+        .filter_map(|event| match event {
+            LogEvent::Started { attempt } => Some(*attempt),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(attempts, [1, 2]);
+    let text: Vec<String> = (1..=20).map(|n| format!("tick{n}")).collect();
+    assert_eq!(world.texts("t").await, ["SLOW 20 60", &text.join(" ")]);
+    assert_eq!(spoken(&told), text.join(" "), "what was said twice is taken back once");
     let next = StartRun { after_seconds: 0.1, ..says("t", "SAY on") };
     assert_eq!(world.run(next).await.status, RunStatus::Success);
+}
+
+/// What a client that puts fragments together by their ids ends up with.
+fn spoken(told: &[LogEvent]) -> String {
+    let mut messages: Vec<(String, String)> = Vec::new();
+    for event in told {
+        let (LogEvent::Chunk { message, .. } | LogEvent::Message { message, .. }) = event else { continue };
+        let message: serde_json::Value = serde_json::from_str(message.get()).unwrap();
+        let id = message["id"].as_str().unwrap().to_owned();
+        match (message["type"].as_str().unwrap(), messages.iter_mut().find(|(known, _)| *known == id)) {
+            ("remove", _) => messages.retain(|(known, _)| *known != id),
+            (_, Some((_, text))) => text.push_str(message["content"].as_str().unwrap()),
+            (_, None) => messages.push((id, message["content"].as_str().unwrap().to_owned())),
+        }
+    }
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    messages.remove(0).1
 }

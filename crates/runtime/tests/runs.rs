@@ -1,6 +1,6 @@
 //! Runs: how they start, wait for each other, are stopped, and end.
 
-use hart_runtime::{After, CancelError, Input, StartError, StartRun};
+use hart_runtime::{CancelError, Input, StartError, StartRun};
 use hart_types::{CancelAction, Durability, MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
 
@@ -129,27 +129,4 @@ async fn a_delayed_run_waits_and_others_go_first() {
     world.run(says("t", "SAY early")).await;
     world.ended(&late.id).await;
     assert_eq!(world.texts("t").await, ["SAY early", "early", "SAY late", "late"]);
-}
-
-/// What a crash leaves: one run that was running, and one that waited and is still wanted.
-#[test]
-fn runs_that_a_crash_left_behind_are_taken_up_by_the_next_process() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("hart.db");
-    let process = || tokio::runtime::Runtime::new().unwrap();
-    let before = process();
-    let [running, waiting] = before.block_on(async {
-        let world = World::over(&path).await;
-        let running = world.start("t", "SLOW 1000 50").await;
-        let waiting = world.start("t", "SAY later").await;
-        world.runtime.follow(&running.id, After::Start).next().await.unwrap();
-        [running.id, waiting.id]
-    });
-    before.shutdown_background();
-    process().block_on(async {
-        let world = World::over(&path).await;
-        assert_eq!(world.ended(&running).await.error.unwrap().error, "Orphaned");
-        assert_eq!(world.ended(&waiting).await.status, RunStatus::Success);
-        assert_eq!(world.texts("t").await.last().unwrap(), "later");
-    });
 }

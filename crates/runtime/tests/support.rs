@@ -20,13 +20,17 @@ pub(crate) struct World {
 impl World {
     pub(crate) async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let runtime = open(&dir.path().join("hart.db")).await;
+        let runtime = open(&dir.path().join("hart.db"), Settings::default()).await;
         Self { runtime, _dir: Some(dir) }
     }
 
     /// Over a file that somebody else keeps.
     pub(crate) async fn over(path: &Path) -> Self {
-        Self { runtime: open(path).await, _dir: None }
+        Self::with(path, Settings::default()).await
+    }
+
+    pub(crate) async fn with(path: &Path, settings: Settings) -> Self {
+        Self { runtime: open(path, settings).await, _dir: None }
     }
 
     pub(crate) fn of(runtime: Runtime) -> Self {
@@ -78,19 +82,19 @@ impl World {
     }
 }
 
-async fn open(path: &Path) -> Runtime {
-    open_at(path, Arc::new(SystemClock)).await
+async fn open(path: &Path, settings: Settings) -> Runtime {
+    open_at(path, Arc::new(SystemClock), settings).await
 }
 
 /// By another clock.
-pub(crate) async fn open_at(path: &Path, clock: Arc<dyn Clock>) -> Runtime {
+pub(crate) async fn open_at(path: &Path, clock: Arc<dyn Clock>, settings: Settings) -> Runtime {
     let parts = Parts {
         store: Arc::new(SqliteStore::open(path).unwrap()),
         agents: Arc::new(Agents),
         workspaces: Arc::new(NoWorkspaces),
         clock,
     };
-    Runtime::open(parts).await.unwrap()
+    Runtime::open_with(parts, settings).await.unwrap()
 }
 
 pub(crate) fn says(thread: &str, words: &str) -> StartRun {

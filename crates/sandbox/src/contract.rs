@@ -54,9 +54,7 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// A short text that differs when the file's content differs.
     async fn mark(&self, path: &VPath) -> Result<String> {
-        use sha2::Digest;
-        let digest = sha2::Sha256::digest(self.read(path).await?);
-        Ok(format!("sha256:{}", crate::files::hex(&digest)))
+        Ok(crate::files::content_mark(&self.read(path).await?))
     }
 
     /// Writes a file, with its parent directories. A reader sees the old content or the new, nothing between.
@@ -88,6 +86,20 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// Removes a file, a link (not its target) or an empty directory.
     async fn remove(&self, path: &VPath) -> Result<()>;
+
+    /// Keeps what came of a command where no command can reach it; false where there is no such place.
+    async fn keep_receipt(&self, _key: &str, _content: Vec<u8>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// What was kept under this key, by whichever process.
+    async fn receipt(&self, _key: &str) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    async fn forget_receipt(&self, _key: &str) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Gives threads their sandboxes.

@@ -11,6 +11,7 @@ mod walk;
 mod write;
 
 pub(crate) use explore::{Explorer, Seen, explore, path_order};
+pub use lines::content_mark;
 pub(crate) use lines::{create_log, hex, mark, read_lines, scan};
 pub(crate) use ops::{list, modify_read, read, remove, stat};
 pub(crate) use place::{OpenRoot, Place, Root, Roots, explain};

@@ -24,6 +24,7 @@ mod mask;
 mod path;
 mod permissions;
 mod provider;
+mod receipts;
 mod restricted;
 mod run;
 mod save;
@@ -44,6 +45,7 @@ pub use dirs::ThreadDirs;
 pub use egress::{HostRule, Network};
 pub use error::{Result, SandboxError};
 pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
+pub use files::content_mark;
 pub use path::{
     HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE,
 };

@@ -21,6 +21,7 @@ use crate::files::{self, Change, Place, Roots};
 use crate::locks::{Held, LockKey};
 use crate::path::{PathError, VPath, WORKSPACE};
 use crate::provider::Shared;
+use crate::receipts::Receipts;
 use crate::run;
 use crate::save::OutputFilter;
 use crate::tier::Tier;
@@ -61,6 +62,20 @@ impl LocalSandbox {
         tokio::task::spawn_blocking(move || work(&roots, &owned))
             .await
             .map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
+    }
+
+    /// Where there are receipts: an unconfined command could write its own.
+    async fn with_receipts<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Receipts) -> io::Result<T> + Send + 'static,
+    ) -> Result<Option<T>> {
+        let trusted = matches!(self.shared.tier().tier, Tier::Isolated | Tier::Landlock);
+        let Some(receipts) = Receipts::of(&self.roots).filter(|_| trusted) else { return Ok(None) };
+        let done = tokio::task::spawn_blocking(move || work(&receipts));
+        done.await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map(Some)
+            .map_err(|source| SandboxError::io(&VPath::root(WORKSPACE), source))
     }
 
     /// Waits until nobody else changes the file.
@@ -230,5 +245,20 @@ impl Sandbox for LocalSandbox {
             files::remove(roots, path)
         })
         .await
+    }
+
+    async fn keep_receipt(&self, key: &str, content: Vec<u8>) -> Result<bool> {
+        let key = key.to_owned();
+        self.with_receipts(move |receipts| receipts.keep(&key, &content)).await.map(|kept| kept.is_some())
+    }
+
+    async fn receipt(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        let key = key.to_owned();
+        Ok(self.with_receipts(move |receipts| receipts.get(&key)).await?.flatten())
+    }
+
+    async fn forget_receipt(&self, key: &str) -> Result<()> {
+        let key = key.to_owned();
+        self.with_receipts(move |receipts| receipts.forget(&key)).await.map(|_| ())
     }
 }

@@ -183,4 +183,16 @@ impl Sandbox for Restricted {
         }
         self.inner.remove(path).await
     }
+
+    async fn keep_receipt(&self, key: &str, content: Vec<u8>) -> Result<bool> {
+        self.inner.keep_receipt(key, content).await
+    }
+
+    async fn receipt(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.inner.receipt(key).await
+    }
+
+    async fn forget_receipt(&self, key: &str) -> Result<()> {
+        self.inner.forget_receipt(key).await
+    }
 }

@@ -5,6 +5,7 @@
 mod assistants;
 mod connection;
 mod crons;
+mod effects;
 mod events;
 mod items;
 mod leases;

@@ -2,6 +2,7 @@
 
 mod assistants;
 mod crons;
+mod effects;
 mod events;
 mod leases;
 mod outbox;

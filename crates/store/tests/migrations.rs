@@ -12,7 +12,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_assistants.sql"),
     include_str!("../migrations/0004_leases.sql"),
     include_str!("../migrations/0005_crons.sql"),
-    include_str!("../migrations/0006_outbox.sql"),
+    include_str!("../migrations/0006_effects.sql"),
+    include_str!("../migrations/0007_outbox.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

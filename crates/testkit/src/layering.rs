@@ -9,11 +9,12 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// What each crate may name in `[dependencies]` or `[build-dependencies]` among its siblings. Tests are free.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("types", &[]),
     ("guard", &["types"]),
     ("kernel", &["types"]),
     ("sandbox", &["types"]),
+    ("client", &["types"]),
     ("models", &["types", "kernel"]),
     ("runtime", &["types", "kernel"]),
     ("tools", &["types", "kernel", "sandbox"]),
@@ -22,9 +23,12 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("agent", &["types", "guard", "kernel", "sandbox", "tools"]),
     (
         "app",
-        &["types", "guard", "kernel", "models", "sandbox", "runtime", "tools", "store", "agent", "gateway"],
+        &[
+            "types", "guard", "kernel", "models", "sandbox", "client", "runtime", "tools", "store", "agent",
+            "gateway",
+        ],
     ),
-    ("cli", &["app", "types"]),
+    ("cli", &["app", "client", "types"]),
     ("testkit", &[]),
 ];
 

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use hart_kernel::{Command, Goto, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Command, Effect, Goto, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_types::ToolCallId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,7 @@ consent. Do not use it for what you can find out yourself or decide without harm
 
 Ask once, for everything you need, and call no other tool beside it: the run ends with the question, and \
 the answer is the user's next message.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = AskClarificationArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: AskClarificationArgs) -> Result<ToolOutput, ToolError> {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{Background, Exit, JobReport, JobState, MAX_BACKGROUND};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,6 +54,7 @@ Look after the commands you started with bash and background: list them, see how
 
 They run while you work and end with your answer, so look at the status of what you need before you finish. \
 Prefer one status with wait_seconds over many without.";
+    const EFFECT: Effect = Effect::Idempotent;
     type Args = BackgroundArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: BackgroundArgs) -> Result<ToolOutput, ToolError> {

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, Reconciled, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{
     Background, Exec, ExecOutput, Exit, OutputSink, RESULTS, Sandbox, SandboxError, Saved, SavedOutput,
     Stream, result_path,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::background::{self, render_job};
@@ -56,6 +56,7 @@ commands, not processes or network: start a server and what talks to it in one c
 - The result is the standard output, then a `Std Error:` block, then `Exit Code: N` if that is not 0. Of \
 long output the middle is left out here and all of it is in a file whose path is given.";
     const ALIASES: &'static [&'static str] = &["execute"];
+    const EFFECT: Effect = Effect::Once;
     type Args = BashArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: BashArgs) -> Result<ToolOutput, ToolError> {
@@ -98,8 +99,45 @@ long output the middle is left out here and all of it is in a file whose path is
             }
             None => text,
         };
+        if let Some(key) = cx.effect {
+            // Before anything else that may fail: whoever comes after a crash finds the command done.
+            let receipt = json!({"content": content, "artifact": artifact}).to_string();
+            // Without it a crash in the next moment leaves the call unknown, which is no worse than before.
+            let _ = sandbox.keep_receipt(key.as_str(), receipt.into_bytes()).await;
+        }
         Ok(ToolOutput { content: content.into(), artifact: Some(artifact), ..ToolOutput::default() })
     }
+
+    async fn reconcile(&self, cx: &ToolContext<'_>, args: BashArgs, _: Option<&Value>) -> Reconciled {
+        if args.command.trim().is_empty() {
+            return Reconciled::NotDone;
+        }
+        let (Some(key), Ok(sandbox)) = (cx.effect, self.0.acquire(cx).await) else {
+            return Reconciled::Unknown;
+        };
+        let receipt = sandbox.receipt(key.as_str()).await.ok().flatten();
+        match receipt.and_then(|receipt| serde_json::from_slice(&receipt).ok()) {
+            Some(Receipt { content, artifact }) => {
+                Reconciled::Done(ToolOutput { content: content.into(), artifact, ..ToolOutput::default() })
+            }
+            // It was ended with the hart that had started it.
+            None => Reconciled::Unknown,
+        }
+    }
+
+    async fn settled(&self, cx: &ToolContext<'_>) {
+        if let (Some(key), Ok(sandbox)) = (cx.effect, self.0.acquire(cx).await) {
+            // One that stays takes room and does no harm.
+            let _ = sandbox.forget_receipt(key.as_str()).await;
+        }
+    }
+}
+
+/// What a command gave, as it is kept beside the thread until the journal has it.
+#[derive(Deserialize)]
+struct Receipt {
+    content: String,
+    artifact: Option<Value>,
 }
 
 /// What the model does not see of a command's output is for it to read in a file. Without a limit it sees all.

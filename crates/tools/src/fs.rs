@@ -3,6 +3,7 @@
 //! Invariant: a path is read by the sandbox (`Sandbox::path`) before anything is done with it.
 
 mod delete;
+mod edits;
 mod glob;
 mod grep;
 mod ls;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{
-    ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, Update, async_trait,
+    Effect, ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, Update, async_trait,
 };
 use hart_sandbox::{EntryKind, OUTPUTS, Sandbox, USER_DATA};
 use schemars::JsonSchema;
@@ -52,6 +52,7 @@ Show finished files to the user, who sees them beside the conversation and can o
 Call it once a result is complete, with the files the user asked for and not those you only needed on the \
 way. The files must be under /mnt/user-data/outputs: copy them there first. Present files that belong \
 together in one call.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = PresentFilesArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: PresentFilesArgs) -> Result<ToolOutput, ToolError> {

@@ -5,7 +5,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use hart_kernel::{ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{
+    Effect, ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, async_trait,
+};
 use hart_sandbox::{EntryKind, SandboxError, UPLOADS, VPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,6 +80,7 @@ impl TypedTool for ListUploadedFiles {
 List the files the user has uploaded in this conversation, with size and path.
 
 You are told about the files of a message when it comes; use this for earlier ones.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = ListUploadedFilesArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: ListUploadedFilesArgs) -> Result<ToolOutput, ToolError> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::{
-    ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, Update, async_trait,
+    Effect, ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, Update, async_trait,
 };
 use hart_sandbox::{EntryKind, Sandbox};
 use hart_types::{Message, ToolStatus};
@@ -77,6 +77,7 @@ Look at image files: uploads, screenshots, charts you made.
 
 Use it whenever what an image shows matters; do not guess from its name. Images that belong together go \
 into one call.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = ViewImageArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: ViewImageArgs) -> Result<ToolOutput, ToolError> {

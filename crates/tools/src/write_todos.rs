@@ -3,7 +3,7 @@
 //! Invariant: a call replaces the whole list, so what the model wrote last is what stands.
 
 use hart_kernel::{
-    ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, Update, async_trait,
+    Effect, ReduceError, Scope, StateKey, ToolContext, ToolError, ToolOutput, TypedTool, Update, async_trait,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,7 @@ Use it for work of three steps or more, and when the user gives a list of things
 or a small change. Every call replaces the whole list. Set a step to in_progress when you begin it and to \
 completed once it is done and checked; leave it in_progress if it failed, and add a step for what blocks it. \
 Call it at most once in an answer.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = WriteTodosArgs;
 
     async fn run(&self, _: &ToolContext<'_>, args: WriteTodosArgs) -> Result<ToolOutput, ToolError> {

@@ -11,6 +11,7 @@ mod bash;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
+mod effects;
 mod files;
 #[cfg(test)]
 mod place;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hart_kernel::{RunContext, State, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use hart_kernel::{Effect, RunContext, State, Tool, ToolContext, ToolError, ToolOutput, async_trait};
 use hart_sandbox::{
     LocalSandboxProvider, Sandbox, SandboxConfig, SandboxError, SandboxProvider, Tier, TierReport,
 };
@@ -53,6 +53,15 @@ impl Place {
         call(tool.as_ref(), &self.run, args).await
     }
 
+    /// The tool of that name.
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        Arc::clone(self.tools.iter().find(|candidate| candidate.spec().name == name).unwrap())
+    }
+
+    pub(crate) fn effects(&self) -> Vec<(String, Effect)> {
+        self.tools.iter().map(|tool| (tool.spec().name.clone(), tool.spec().effect)).collect()
+    }
+
     /// The answer's text.
     pub(crate) async fn ok(&self, tool: &str, args: Value) -> String {
         self.call(tool, args).await.unwrap().content.text()
@@ -87,7 +96,7 @@ impl Place {
 pub(crate) async fn call(tool: &dyn Tool, run: &RunContext, args: Value) -> Result<ToolOutput, ToolError> {
     let Value::Object(args) = args else { panic!("arguments are an object") };
     let (state, call_id) = (State::default(), ToolCallId::from("call-1"));
-    tool.call(&ToolContext { run, state: &state, call_id: &call_id }, args).await
+    tool.call(&ToolContext { run, state: &state, call_id: &call_id, effect: None }, args).await
 }
 
 /// Gives out no sandbox, so that a call gets exactly as far as its arguments are understood.

@@ -83,7 +83,7 @@ async fn a_recorded_question_reads_as_it_did() {
                 .iter()
                 .find(|message| message.as_tool_result().is_some_and(|result| result.tool_call_id == *id))
                 .unwrap();
-            let cx = ToolContext { run: &run, state: &state, call_id: id };
+            let cx = ToolContext { run: &run, state: &state, call_id: id, effect: None };
             let output = tool.call(&cx, recorded.args.clone()).await.unwrap();
             assert_eq!(output.content.text(), answer.text());
             asked += 1;

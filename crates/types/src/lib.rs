@@ -5,6 +5,7 @@
 mod address;
 mod content;
 mod id;
+mod interrupt;
 mod message;
 mod run;
 mod stop_reason;
@@ -16,6 +17,7 @@ pub use content::{Block, BlockView, Content, FileSource, ImageSource};
 pub use id::{
     AssistantId, CheckpointId, CronId, MessageId, NodeId, RunId, SandboxId, ThreadId, ToolCallId, UserId,
 };
+pub use interrupt::{Interrupt, Resume};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
 pub use run::{
     CancelAction, Durability, EventId, MultitaskStrategy, OnDisconnect, RunStatus, StreamMode, ThreadStatus,

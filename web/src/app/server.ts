@@ -13,6 +13,7 @@ export interface ServerInfo {
   assistants: { id: string; name: string; description: string | null }[];
   models: ModelInfo[] | null;
   canAttach: boolean;
+  canRate: boolean;
 }
 
 /** Nobody's thread: only whether the route is there matters. */
@@ -23,10 +24,11 @@ export function useServer(client: Client): { info: ServerInfo | null; failure: F
   const [failure, setFailure] = useState<Failure | null>(null);
   const ask = useCallback(async () => {
     try {
-      const [assistants, models, canAttach] = await Promise.all([
+      const [assistants, models, canAttach, canRate] = await Promise.all([
         client.assistants.search({ limit: 50 }),
         listModels().catch(() => null),
         routeExists(`/api/threads/${NOBODY}/uploads/limits`),
+        routeExists(`/api/threads/${NOBODY}/runs/${NOBODY}/feedback`),
       ]);
       setInfo({
         assistants: assistants.map((one) => ({
@@ -36,6 +38,7 @@ export function useServer(client: Client): { info: ServerInfo | null; failure: F
         })),
         models,
         canAttach,
+        canRate,
       });
       setFailure(null);
     } catch (error) {

@@ -10,6 +10,7 @@ import type { RowHandlers } from "./handlers";
 import { MessageActions } from "./MessageActions";
 import { reasoningOf, textOf } from "./message";
 import { Reasoning } from "./Reasoning";
+import { SourceList } from "./SourceList";
 import type { Answers, AssistantRow } from "./rows";
 
 interface Props {
@@ -34,6 +35,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: Props) {
     <article className="message message-assistant" aria-label={t.message.assistant}>
       {reasoning && <Reasoning text={reasoning} active={active && text === "" && row.calls.length === 0} />}
       {text && <Markdown text={text} />}
+      {text && !active && <SourceList text={text} />}
       {row.calls.map(({ call, result }, index) => {
         const asked = clarificationOf(result);
         return asked ? (

@@ -65,7 +65,6 @@ export function ConversationView(props: Props) {
   });
   useTitle(client, conversation, onChanged);
   const followUps = useSuggestions(conversation);
-  const [canRate, setCanRate] = useState(true);
 
   const ensureThread = useEnsureThread(client, threadId, onThread);
   const handlers = useStableHandlers({
@@ -79,8 +78,8 @@ export function ConversationView(props: Props) {
     rate: (rating) => {
       if (!threadId || !conversation.lastRun) return;
       void putFeedback(threadId, conversation.lastRun, rating)
-        .then((answer) => (answer === null ? setCanRate(false) : say(t.message.thanks)))
-        .catch(() => setCanRate(false));
+        .then((answer) => answer !== null && say(t.message.thanks))
+        .catch(complain);
     },
   });
   const view = useMemo(
@@ -104,7 +103,7 @@ export function ConversationView(props: Props) {
               <TranscriptView
                 transcript={transcript}
                 busy={busy}
-                canRate={canRate && conversation.lastRun !== null}
+                canRate={info?.canRate === true && conversation.lastRun !== null}
                 handlers={handlers}
               >
                 {conversation.loading && (

@@ -31,6 +31,13 @@ export function TranscriptView({ transcript, busy, canRate, handlers, children }
   const { atEnd, toEnd } = useFollow(scroller);
   const { rows, answers } = transcript;
   const lastHuman = rows.findLastIndex((row) => row.kind === "human");
+  const asked = rows[lastHuman]?.key;
+  // Whoever asks wants to see the answer, wherever they were reading.
+  const askedBefore = useRef(asked);
+  useLayoutEffect(() => {
+    if (askedBefore.current !== asked) toEnd();
+    askedBefore.current = asked;
+  });
   return (
     <div className="transcript-frame">
       <div

@@ -15,6 +15,7 @@ import { FileLink } from "./FileLink";
 import { Formula } from "./Formula";
 import { OutsideLink } from "./OutsideLink";
 import { RemotePicture } from "./RemotePicture";
+import { withoutCitationMark } from "./sources";
 import "./markdown.css";
 
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
@@ -47,7 +48,8 @@ const COMPONENTS: Components = {
     if (file) return <FileLink path={file}>{children}</FileLink>;
     const link = safeLink(href);
     if (link?.startsWith("#")) return <a href={link}>{children}</a>;
-    return link ? <OutsideLink href={link}>{children}</OutsideLink> : <span>{children}</span>;
+    const shown = typeof children === "string" ? withoutCitationMark(children) : children;
+    return link ? <OutsideLink href={link}>{shown}</OutsideLink> : <span>{shown}</span>;
   },
   img({ src, alt }) {
     return <RemotePicture src={typeof src === "string" ? src : ""} alt={alt ?? ""} />;

@@ -137,6 +137,7 @@ export const en = {
       write: "Write",
       replace: "Edit",
       read: "Read",
+      delete: "Delete",
       find: "Look for",
       "web-search": "Search the web",
       "web-fetch": "Read page",

@@ -132,6 +132,7 @@ export const zh: Text = {
       write: "写入",
       replace: "修改",
       read: "读取",
+      delete: "删除",
       find: "查找",
       "web-search": "搜索网页",
       "web-fetch": "阅读网页",

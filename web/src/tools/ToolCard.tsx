@@ -16,6 +16,7 @@ const ICONS: Record<ToolKind, IconName> = {
   write: "file",
   replace: "edit",
   read: "file",
+  delete: "trash",
   find: "search",
   "web-search": "globe",
   "web-fetch": "globe",

@@ -10,6 +10,7 @@ export type ToolKind =
   | "write"
   | "replace"
   | "read"
+  | "delete"
   | "find"
   | "web-search"
   | "web-fetch"
@@ -29,6 +30,7 @@ const KINDS: Record<string, ToolKind> = {
   str_replace: "replace",
   edit_file: "replace",
   read_file: "read",
+  delete: "delete",
   ls: "find",
   glob: "find",
   grep: "find",
@@ -56,6 +58,7 @@ export function subjectOf(call: ToolCall): string {
     case "write":
     case "replace":
     case "read":
+    case "delete":
       return text(args.path) || text(args.file_path);
     case "find":
       return [text(args.pattern), text(args.path)].filter(Boolean).join(" · ");

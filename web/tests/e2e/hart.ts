@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -53,6 +54,35 @@ export async function startHart(modelUrl: string | null, config = ""): Promise<H
   };
   await hart.start();
   return hart;
+}
+
+/** The server of one's own from the examples: it has subagents whose every word can be watched. */
+export async function startExample(modelUrl: string): Promise<Hart> {
+  const binary = process.env.EXAMPLE_BIN ?? "conformance_server";
+  const home = await mkdtemp(join(tmpdir(), "hart-web-"));
+  const port = String(await freePort());
+  const env = { PATH: process.env.PATH ?? "", HART_HOME: home };
+  const child = spawn(binary, ["--port", port, "--model-base-url", modelUrl], {
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once("exit", (code) => reject(new Error(`the example ended with ${code}`)));
+    createInterface({ input: child.stdout }).on("line", resolve);
+  });
+  const stop = async () => {
+    await end(child, "SIGKILL");
+    await rm(home, { recursive: true, force: true });
+  };
+  return { url, home, stop, kill: () => end(child, "SIGKILL"), start: async () => undefined };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 async function end(child: ChildProcess | null, signal: NodeJS.Signals): Promise<void> {

@@ -86,11 +86,10 @@ test("nothing a tool returns runs or leaves, whatever the card shows of it", asy
 
 test("what leaves would be noticed", async ({ page, hart, outside }) => {
   await open(page, hart);
-  await page
-    .context()
-    .newPage()
-    .then((other) => other.goto("https://evil.example/x").catch(() => undefined));
+  const other = await page.context().newPage();
+  void other.goto("https://evil.example/x").catch(() => undefined);
   await expect.poll(() => outside.length).toBeGreaterThan(0);
+  await other.close();
 });
 
 test("a link says where it leads before it is followed", async ({ page, hart, outside }) => {

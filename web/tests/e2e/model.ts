@@ -25,11 +25,13 @@ type Part = { text: string } | { think: string } | { wait: number } | { call: [s
 export interface ScriptedModel {
   url: string;
   requests: number;
+  /** What plain words stand for, where a test shows them to a person. */
+  meaning: Map<string, string>;
   close(): Promise<void>;
 }
 
 export async function startModel(): Promise<ScriptedModel> {
-  const model: ScriptedModel = { url: "", requests: 0, close: async () => undefined };
+  const model: ScriptedModel = { url: "", requests: 0, meaning: new Map(), close: async () => undefined };
   const server: Server = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
@@ -40,7 +42,8 @@ export async function startModel(): Promise<ScriptedModel> {
       }
       model.requests += 1;
       const asked = JSON.parse(body || "{}") as { messages?: Message[]; stream?: boolean };
-      void answer(asked.messages ?? [], asked.stream === true, response, model.requests);
+      const steps = plan(asked.messages ?? [], model.meaning);
+      void answer(steps, asked.stream === true, response, model.requests);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -56,10 +59,11 @@ export async function startModel(): Promise<ScriptedModel> {
 const WORDS = /^(SAY64|SAY|SLOW|CALL|STEPS|BOTH|THINK|FAIL)\b/;
 
 /** hart marks what a user wrote, joins messages that nobody answered, and tells the model the date behind them. */
-function scriptOf(message: Message): string {
+function scriptOf(message: Message, meaning: Map<string, string>): string {
   const text = textOf(message.content);
   const marked = [...text.matchAll(/--- BEGIN USER INPUT ---\n([\s\S]*?)\n--- END USER INPUT ---/g)];
-  return (marked.at(-1)?.[1] ?? text).trim();
+  const words = (marked.at(-1)?.[1] ?? text).trim();
+  return meaning.get(words) ?? words;
 }
 
 function textOf(content: unknown): string {
@@ -68,10 +72,10 @@ function textOf(content: unknown): string {
   return content.map((block) => String((block as { text?: string }).text ?? "")).join("");
 }
 
-function plan(messages: Message[]): Part[] | number {
-  const at = messages.findLastIndex((message) => message.role === "user" && WORDS.test(scriptOf(message)));
+function plan(messages: Message[], meaning: Map<string, string>): Part[] | number {
+  const at = messages.findLastIndex((message) => message.role === "user" && WORDS.test(scriptOf(message, meaning)));
   if (at < 0) return words("echo");
-  const script = scriptOf(messages[at] as Message);
+  const script = scriptOf(messages[at] as Message, meaning);
   const results = messages.slice(at + 1).filter((message) => message.role === "tool");
   const word = WORDS.exec(script)?.[1];
   const rest = script.slice(word?.length ?? 0).trim();
@@ -112,8 +116,7 @@ function words(text: string): Part[] {
   return text.split(/(?<= )/).map((word) => ({ text: word }));
 }
 
-async function answer(messages: Message[], stream: boolean, response: ServerResponse, id: number): Promise<void> {
-  const parts = plan(messages);
+async function answer(parts: Part[] | number, stream: boolean, response: ServerResponse, id: number): Promise<void> {
   if (typeof parts === "number") {
     response.writeHead(parts, { "content-type": "application/json" });
     response.end(JSON.stringify({ error: { message: "scripted failure", type: "scripted", code: "scripted" } }));

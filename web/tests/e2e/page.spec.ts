@@ -45,7 +45,7 @@ for (const theme of ["light", "dark"] as const) {
     const command = { description: "Count", command: "seq 3; false" };
     await ask(page, `CALL bash ${JSON.stringify(command)}`);
     await settled(page);
-    await page.getByRole("button", { name: /Count/ }).click();
+    await transcript(page).getByRole("button", { name: /Count/ }).click();
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Run inspector" }).click();
     await expect(

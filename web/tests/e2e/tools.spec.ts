@@ -13,11 +13,15 @@ test("commands show what they print; files show as differences", async ({ page, 
   await ask(page, `STEPS ${JSON.stringify(steps)}`);
   await expect(transcript(page).getByText("All done.")).toBeVisible();
   await settled(page);
-  await page.getByRole("button", { name: /Look around/ }).click();
+  await transcript(page)
+    .getByRole("button", { name: /Look around/ })
+    .click();
   const command = page.getByRole("region", { name: /^Run echo out/ });
   await expect(command.getByText("exit code 3")).toBeVisible();
   await expect(command.locator(".tool-text-bad")).toContainText("err");
-  await page.getByRole("button", { name: /Mend it/ }).click();
+  await transcript(page)
+    .getByRole("button", { name: /Mend it/ })
+    .click();
   const edit = page.getByRole("region", { name: /^Edit/ });
   await expect(edit.locator(".diff-removed")).toContainText("two");
   await expect(edit.locator(".diff-added")).toContainText("three");

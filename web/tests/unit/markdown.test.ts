@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { safeLink, threadFile } from "../../src/markdown/address";
 import { splitBlocks } from "../../src/markdown/blocks";
+import { sourcesOf } from "../../src/markdown/sources";
 
 const long = "word ".repeat(100).trim();
 
@@ -62,4 +63,14 @@ test("files of the thread are known, and lead nowhere else", () => {
   ]) {
     expect(threadFile(bad), bad).toBeNull();
   }
+});
+
+test("sources are listed once, and none that may not be followed", () => {
+  const text =
+    "A [citation:One](https://a.example/1), [citation: Two](https://b.example), [citation:One](https://a.example/1) " +
+    "and [citation:Bad](javascript:alert(1)).";
+  expect(sourcesOf(text)).toEqual([
+    { title: "One", url: "https://a.example/1" },
+    { title: "Two", url: "https://b.example/" },
+  ]);
 });

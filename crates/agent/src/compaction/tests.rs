@@ -266,6 +266,26 @@ fn a_view_begins_with_the_summary_and_keeps_what_the_user_wants() {
 }
 
 #[test]
+fn what_is_still_true_stays_in_view_until_it_is_said_anew() {
+    let mut messages = conversation("H");
+    for (at, id) in ["monday", "tuesday", "wednesday"].into_iter().enumerate() {
+        messages.push(Arc::new(crate::reminder::standing("date", id).with_id(id)));
+        messages.push(Arc::new(Message::human("and?").with_id(format!("q{at}"))));
+    }
+    // As of the message at `newest`, with all before `from` cut.
+    let shown = |from: usize, newest: usize| {
+        let anchor = |at| Anchor::of(&messages, at).unwrap();
+        let cut = Cut { from: anchor(from), pinned: None, summary: summary::message("notes", None) };
+        let record = Compaction { cut: Some(cut), newest: Some(anchor(newest)), ..Compaction::default() };
+        ids(&view(&record, &messages, 2000)).join(" ")
+    };
+    assert_eq!(shown(2, 2), "- monday q0 tuesday q1 wednesday q2");
+    assert_eq!(shown(4, 4), "- tuesday q1 wednesday q2", "the newest of the old ones");
+    assert_eq!(shown(4, 6), "- q1 wednesday q2", "a newer one was there already");
+    assert_eq!(shown(6, 6), "- wednesday q2");
+}
+
+#[test]
 fn trimming_goes_from_arguments_to_results_to_exchanges() {
     let long = "x".repeat(3000);
     let mut messages = MessageList::default();

@@ -82,9 +82,10 @@ pub(super) fn view(record: &Compaction, messages: &MessageList, args_over: usize
         // What the conversation was opened with, and what is still true, is no part of what was said.
         let opening = messages.iter().take(start).take_while(|message| message.body == Body::System).count();
         view.extend(messages.iter().take(opening).cloned());
+        view.push(Arc::clone(&cut.summary));
+        // Behind the summary: before it, the instructions that a provider has cached would change with every cut.
         let newest = record.newest.as_ref().and_then(|newest| newest.find(messages));
         view.extend(standing(messages, opening..start, newest.map_or(start, |newest| newest + 1)));
-        view.push(Arc::clone(&cut.summary));
         let pinned = cut.pinned.as_ref().and_then(|pinned| pinned.find(messages)).filter(|at| *at < start);
         view.extend(pinned.and_then(|at| shown(at, messages.get(at)?)));
     }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hart_agent::Features;
-use hart_kernel::{ChatModel, Checkpointer, Placed, Tool};
+use hart_kernel::{ChatModel, Placed, Tool};
+use hart_runtime::port::Store;
 use hart_types::UserId;
 use serde_json::{Map, Value};
 
-use super::{Client, ClientError};
+use super::{Client, SetupError};
 use crate::app::OWNER;
 use crate::config::{AppConfig, LoadOptions};
 use crate::extensions::Extensions;
@@ -104,9 +105,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Where threads are kept instead of in files below the home. The agent's files stay there.
-    pub fn checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
-        self.extensions.checkpointer = Some(checkpointer);
+    /// Where threads and runs are remembered instead of in `hart.db` below the home, such as
+    /// `SqliteStore::in_memory()`. The agent's files stay there.
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.extensions.store = Some(store);
         self
     }
 
@@ -117,17 +119,17 @@ impl ClientBuilder {
     }
 
     /// Everything that is wrong with the choices is wrong here, not mid-run.
-    pub fn build(self) -> Result<Client, ClientError> {
+    pub fn build(self) -> Result<Client, SetupError> {
         let Self { file, settings: Settings(settings), env, home, user, extensions } = self;
         let (mut config, env) = match file {
             File::None => {
                 let env = env.unwrap_or_else(|| Env::from_iter([("HART_NO_PROBE", "1")]));
-                let cwd = home.clone().ok_or(ClientError::NoHome)?;
+                let cwd = home.clone().ok_or(SetupError::NoHome)?;
                 (AppConfig::without_file(settings, cwd, &env)?, env)
             }
             file => {
                 let env = env.unwrap_or_else(Env::from_process);
-                let cwd = std::env::current_dir().map_err(ClientError::Directory)?;
+                let cwd = std::env::current_dir().map_err(SetupError::Directory)?;
                 let path = if let File::Named(path) = file { Some(path) } else { None };
                 let options = LoadOptions { path, cwd, env: &env, overrides: Some(settings) };
                 (AppConfig::load(options)?, env)

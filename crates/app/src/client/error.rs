@@ -1,21 +1,23 @@
-//! Why a client could not do what it was asked.
+//! Why there is no client, and what the parts say in a client's words.
 //!
 //! Invariant: each says what to do next, in the words of somebody who writes a program.
 
 use std::io;
-use std::path::PathBuf;
 
-use hart_kernel::{BuildError, RunError};
+use hart_client::{ClientError, Failure};
+use hart_kernel::BuildError;
+use hart_runtime::port::StoreError;
+use hart_runtime::{AssistantError, CancelError, StartError, StateError};
 use hart_types::ThreadId;
 
-use crate::app::{OpenError, StartError, StateError};
+use crate::app::{OpenError, StorageError};
 use crate::choice::ChooseError;
 use crate::config::ConfigError;
-use crate::thread_log::LockError;
 
+/// Why a client could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ClientError {
+pub enum SetupError {
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error(
@@ -26,67 +28,66 @@ pub enum ClientError {
     NoHome,
     #[error("the agent cannot be built; change what was added to the builder, or `features`")]
     Agent(#[from] BuildError),
-    #[error(
-        "there is no model; name one in `models` of the configuration, set a provider's key, give the builder a \
-         `model(…)`, or ask for `demo`"
-    )]
-    NoModel,
-    #[error(transparent)]
-    Model(#[from] ChooseError),
-    #[error("thread `{0}` is busy with another run; wait for its end, cancel it, or use another thread")]
-    Busy(ThreadId),
-    #[error("{} cannot be used; check that the data directory is writable, or build with another `home(…)`", path.display())]
-    Storage {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("there is no thread `{0}`; `threads` lists those there are")]
-    NoThread(ThreadId),
-    #[error("only the checkpointer that was given knows its threads; ask it to {0} them")]
-    ForeignThreads(&'static str),
-    #[error("thread `{thread}` waits for an answer; give it with `resume`")]
-    Paused { thread: ThreadId },
-    /// The thread keeps what was done until then.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error("the client is closed; build another one")]
-    Closed,
-    #[error(
-        "the run was dropped before its end: its runtime was shut down, or it panicked; the thread can go on"
-    )]
-    Dropped,
 }
 
-impl From<ConfigError> for ClientError {
+impl From<ConfigError> for SetupError {
     fn from(error: ConfigError) -> Self {
         Self::Open(error.into())
     }
 }
 
-impl From<LockError> for ClientError {
-    fn from(error: LockError) -> Self {
-        match error {
-            LockError::Busy(thread) => Self::Busy(thread),
-            LockError::Io { path, source } => Self::Storage { path, source },
-        }
+impl From<SetupError> for ClientError {
+    fn from(error: SetupError) -> Self {
+        Self::Other(Box::new(error))
     }
 }
 
-impl From<StartError> for ClientError {
-    fn from(error: StartError) -> Self {
-        match error {
-            StartError::Thread(error) => error.into(),
-            StartError::Agent(error) => error.into(),
-        }
+impl From<StorageError> for ClientError {
+    fn from(error: StorageError) -> Self {
+        Self::Other(Box::new(error))
     }
 }
 
-impl From<StateError> for ClientError {
-    fn from(error: StateError) -> Self {
-        match error {
-            StateError::Agent(error) => error.into(),
-            StateError::Thread(error) => error.into(),
+/// A model that cannot be had fails a run, also where it is found out before.
+pub(super) fn of_choice(error: ChooseError) -> ClientError {
+    match error {
+        error @ ChooseError::Unknown { .. } => {
+            Failure { error: "UnknownModel".to_owned(), message: error.to_string() }.into()
         }
+        error => ClientError::Other(Box::new(error)),
+    }
+}
+
+pub(super) fn of_store(error: StoreError) -> ClientError {
+    ClientError::Other(Box::new(error))
+}
+
+pub(super) fn of_assistant(error: AssistantError) -> ClientError {
+    ClientError::Other(Box::new(error))
+}
+
+/// `name` is what the caller calls the thread.
+pub(super) fn of_start(error: StartError, name: &ThreadId) -> ClientError {
+    match error {
+        StartError::NoThread(_) => ClientError::NoThread(name.clone()),
+        StartError::Busy => ClientError::Busy(name.clone()),
+        StartError::Closing => ClientError::Closed,
+        StartError::Store(error) => of_store(error),
+    }
+}
+
+pub(super) fn of_state(error: StateError, name: &ThreadId) -> ClientError {
+    match error {
+        StateError::NoThread(_) => ClientError::NoThread(name.clone()),
+        error => ClientError::Other(Box::new(error)),
+    }
+}
+
+/// One that has ended already is what was wanted.
+pub(super) fn of_cancel(error: CancelError) -> Option<ClientError> {
+    match error {
+        CancelError::Ended { .. } => None,
+        CancelError::NoRun(run) => Some(ClientError::NoRun(run)),
+        CancelError::Store(error) => Some(of_store(error)),
     }
 }

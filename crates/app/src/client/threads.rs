@@ -1,69 +1,64 @@
-//! The threads of a user, as a client lists them.
+//! What is remembered, as a client is told of it.
 //!
 //! Invariant: a list reads the threads it shows and no others, however many there are.
 
-use std::cmp::Reverse;
-use std::fs;
-use std::io;
+use hart_client::{ClientError, RunInfo, ThreadState, ThreadSummary, Timestamp, Values, name_of};
+use hart_runtime::port::{Order, ThreadQuery, ThreadSort};
+use hart_runtime::{Run, Runtime, Thread};
+use hart_types::{ThreadId, UserId};
 
-use hart_kernel::{Interrupt, Snapshot, Step, Timestamp};
-use hart_types::ThreadId;
+use super::error::{of_state, of_store};
 
-use crate::thread_log::{ThreadLog, read};
-
-/// One line of a list of threads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ThreadSummary {
-    pub id: ThreadId,
-    /// Where a middleware gave it one.
-    pub title: Option<String>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-}
-
-/// A thread, looked at without running it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ThreadState {
-    pub id: ThreadId,
-    /// What it has come to; [`Snapshot::to_json`] is the `values` object.
-    pub values: Snapshot,
-}
-
-impl ThreadState {
-    /// What it waits to be told; empty unless it paused.
-    pub fn interrupts(&self) -> &[Interrupt] {
-        self.values.interrupts()
-    }
-}
-
-/// The state key of a thread's title, whichever middleware owns it.
-const TITLE: &str = "title";
-
-/// The newest `limit` threads, the one that was used last first.
-pub(super) fn newest(log: &ThreadLog, limit: usize) -> io::Result<Vec<ThreadSummary>> {
-    let mut found = Vec::new();
-    for (id, file) in log.all()? {
-        found.push((fs::metadata(&file)?.modified()?, id, file));
-    }
-    found.sort_by_key(|(used, ..)| Reverse(*used));
+/// The newest threads of a user, the one that was used last first.
+pub(super) async fn newest(
+    runtime: &Runtime,
+    user: &UserId,
+    limit: usize,
+) -> Result<Vec<ThreadSummary>, ClientError> {
+    let query = ThreadQuery {
+        user: Some(user.clone()),
+        sort: ThreadSort::Updated,
+        order: Order::Descending,
+        limit: limit as u64,
+        ..ThreadQuery::default()
+    };
     let mut threads = Vec::new();
-    for (_, id, file) in found.into_iter().take(limit) {
-        // One without a step was claimed, but nobody has said anything in it.
-        threads.extend(summary(id, &read(&file)?));
+    for row in runtime.store().search_threads(&query).await.map_err(of_store)? {
+        threads.push(summary(runtime, user, &row).await?);
     }
-    threads.sort_by_key(|thread: &ThreadSummary| Reverse(thread.updated_at));
     Ok(threads)
 }
 
-fn summary(id: ThreadId, steps: &[Step]) -> Option<ThreadSummary> {
-    let writes = steps.iter().rev().flat_map(|step| step.writes.iter().rev());
-    let title = writes.filter(|write| write.key == TITLE).find_map(|write| write.value.as_str());
-    Some(ThreadSummary {
-        id,
-        title: title.map(str::to_owned),
-        created_at: steps.first()?.created_at,
-        updated_at: steps.last()?.created_at,
-    })
+async fn summary(runtime: &Runtime, user: &UserId, row: &Thread) -> Result<ThreadSummary, ClientError> {
+    let id = name_of(user, &row.id, &row.metadata);
+    let values = state(runtime, &row.id, &id).await?.values;
+    let mut summary =
+        ThreadSummary::new(id, row.status, to_micros(row.created_at), to_micros(row.updated_at));
+    summary.title = values.title().map(str::to_owned);
+    Ok(summary)
+}
+
+/// `name` is what the caller calls the thread.
+pub(super) async fn state(
+    runtime: &Runtime,
+    id: &ThreadId,
+    name: &ThreadId,
+) -> Result<ThreadState, ClientError> {
+    let state = runtime.state(id, None).await.map_err(|error| of_state(error, name))?;
+    Ok(ThreadState::new(name.clone(), Values::from_json(state.values), state.interrupts))
+}
+
+pub(super) fn run_info(run: &Run) -> RunInfo {
+    let began = run.start_at.max(run.created_at);
+    let at = (to_micros(began), to_micros(run.updated_at));
+    let mut info = RunInfo::new(run.id.clone(), run.thread.clone(), run.status, at);
+    info.error = run.error.as_ref().map(|failure| failure.message.clone());
+    info.usage = run.totals.usage.clone();
+    info.model_calls = run.totals.model_calls;
+    info
+}
+
+/// As exact as the wire is.
+fn to_micros(at: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)
 }

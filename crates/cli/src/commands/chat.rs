@@ -9,16 +9,17 @@ mod slash;
 use std::io::{self, IsTerminal};
 
 use hart_app::demo::{self, DemoTask};
-use hart_app::{Interrupt, Mode, ModelChoice, RunError, Task, TaskInput, Tier};
-use hart_types::ThreadId;
+use hart_app::{Mode, ModelChoice, Tier};
+use hart_client::{Ask, ClientError};
+use hart_types::{Interrupt, ThreadId};
 
 use crate::approval;
 use crate::args::GlobalArgs;
 use crate::commands::models;
-use crate::commands::run::{ChoiceArgs, follow, hand_over, introduce};
+use crate::commands::run::{ChoiceArgs, Followed, follow, hand_over, introduce, open_questions};
 use crate::failure::{Exit, Failure};
 use crate::prompt;
-use crate::session::Session;
+use crate::session::{ServerArgs, Session};
 use crate::terminal::{Terminal, Tone};
 use crate::transcript;
 use slash::Slash;
@@ -39,23 +40,60 @@ is connected, the first demo task is played.";
 pub(crate) struct ChatArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
+    #[command(flatten)]
+    at: ServerArgs,
 }
 
 pub(crate) fn run(args: ChatArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let session = Session::open(global, terminal)?;
-    let model = session.block_on(session.choose_model(args.choice.model.as_deref()))??;
+    let session = Session::open_at(&args.at, global, terminal)?;
+    let model = Voice::choose(&session, args.choice.model.as_deref())?;
     let thread = args.choice.thread.as_deref().map_or_else(ThreadId::generate, ThreadId::from);
-    let mut chat = Chat { session: &session, model, mode: args.choice.mode, plan: args.choice.plan, thread };
+    let mut chat = Chat { session: &session, model, choice: args.choice, thread };
     chat.banner();
     if io::stdin().is_terminal() { editor::converse(&mut chat) } else { piped::converse(&mut chat) }
 }
 
 struct Chat<'a> {
     session: &'a Session,
-    model: ModelChoice,
-    mode: Mode,
-    plan: Option<bool>,
+    model: Voice,
+    choice: ChoiceArgs,
     thread: ThreadId,
+}
+
+/// Which model speaks.
+#[derive(Clone, Debug)]
+enum Voice {
+    Here(ModelChoice),
+    /// As the server chooses, or as it was named.
+    There(Option<String>),
+}
+
+impl Voice {
+    fn choose(session: &Session, name: Option<&str>) -> Result<Self, Failure> {
+        if session.is_remote() {
+            return Ok(Self::There(name.map(str::to_owned)));
+        }
+        Ok(Self::Here(session.block_on(session.choose_model(name))??))
+    }
+
+    fn name(&self) -> Option<String> {
+        match self {
+            Self::Here(model) => Some(model.name.clone()),
+            Self::There(name) => name.clone(),
+        }
+    }
+
+    fn is_demo(&self) -> bool {
+        matches!(self, Self::Here(model) if model.is_demo())
+    }
+
+    fn introduce(&self, terminal: &Terminal) {
+        match self {
+            Self::Here(model) => introduce(terminal, model),
+            Self::There(Some(name)) => terminal.note(&format!("model: {name}")),
+            Self::There(None) => {}
+        }
+    }
 }
 
 /// Whether the conversation goes on, and how the latest run ended.
@@ -77,7 +115,7 @@ impl Chat<'_> {
         }
         match self.demo_task(&text) {
             Some(task) => self.play(task),
-            None => self.ask(&text, self.model.clone()),
+            None => self.ask(Ask::new(text), self.model.name()),
         }
     }
 
@@ -92,16 +130,12 @@ impl Chat<'_> {
                 terminal.line(&format!("new thread {}", self.thread))?;
             }
             Ok(Slash::Thread(None)) => {
-                terminal.line(&format!(
-                    "{}\n{}",
-                    self.thread,
-                    self.session.app.thread_dir(&self.thread).display()
-                ))?;
+                terminal.line(&format!("{}{}", self.thread, self.folder("\n")))?;
             }
             Ok(Slash::Thread(Some(id))) => {
                 self.new_thread();
                 self.thread = ThreadId::from(id);
-                let known = self.session.app.has_thread(&self.thread);
+                let known = self.session.block_on(self.session.knows(&self.thread))??;
                 terminal.line(&format!(
                     "{} thread {}",
                     if known { "back in" } else { "new" },
@@ -109,23 +143,21 @@ impl Chat<'_> {
                 ))?;
             }
             Ok(Slash::Model(None)) => {
-                models::print(&self.session.block_on(self.session.app.models())??, terminal)?
+                models::print(&self.session.block_on(self.session.client().models())??, terminal)?
             }
-            Ok(Slash::Model(Some(name))) => {
-                match self.session.block_on(self.session.choose_model(Some(&name)))? {
-                    Ok(model) => {
-                        self.model = model;
-                        introduce(terminal, &self.model);
-                    }
-                    Err(failure) => return Ok(Said::Next(failure.report(terminal))),
+            Ok(Slash::Model(Some(name))) => match Voice::choose(self.session, Some(&name)) {
+                Ok(model) => {
+                    self.model = model;
+                    self.model.introduce(terminal);
                 }
-            }
+                Err(failure) => return Ok(Said::Next(failure.report(terminal))),
+            },
             Ok(Slash::Mode(None)) => {
                 let all = Mode::ALL.map(Mode::name).join(", ");
-                terminal.line(&format!("{} (there is: {all})", self.mode))?;
+                terminal.line(&format!("{} (there is: {all})", self.choice.mode))?;
             }
             Ok(Slash::Mode(Some(mode))) => {
-                self.mode = mode;
+                self.choice.mode = mode;
                 terminal.line(&format!("mode {mode}"))?;
             }
             Ok(Slash::Files) => self.files()?,
@@ -138,11 +170,10 @@ impl Chat<'_> {
 
     /// Goes on with what the thread waits for, if it waits for something.
     fn settle(&mut self) -> Result<Said, Failure> {
-        if !self.session.app.has_thread(&self.thread) {
+        if !self.session.block_on(self.session.knows(&self.thread))?? {
             return Ok(Said::Next(Exit::Done));
         }
-        let open = self.session.block_on(self.session.app.open_questions(&self.thread))?;
-        let open = open.map_err(Failure::failed)?;
+        let open = self.session.block_on(self.session.client().thread(&self.thread))??.interrupts;
         if open.is_empty() {
             return Ok(Said::Next(Exit::Done));
         }
@@ -157,7 +188,7 @@ impl Chat<'_> {
             return Ok(Said::Next(Exit::Waiting));
         }
         match approval::ask(self.session, open)? {
-            Some(answer) => self.ask(TaskInput::Resume(answer), self.model.clone()),
+            Some(answer) => self.ask(Ask::resume(self.thread.clone(), answer), self.model.name()),
             None => {
                 terminal.note("the question is still open: /approve shows it again, a new message drops it");
                 Ok(Said::Next(Exit::Waiting))
@@ -165,35 +196,31 @@ impl Chat<'_> {
         }
     }
 
-    fn ask(&mut self, input: impl Into<TaskInput>, model: ModelChoice) -> Result<Said, Failure> {
-        let mut task = Task::new(input, model);
-        task.thread = self.thread.clone();
-        task.mode = self.mode;
-        task.plan_mode = self.plan;
+    fn ask(&mut self, ask: Ask, model: Option<String>) -> Result<Said, Failure> {
+        let ask = self.choice.apply(ask.thread(self.thread.clone()), model);
         let terminal = &self.session.terminal;
-        let (told, report) = match self.session.block_on(follow(self.session, &task))? {
+        let Followed { told, ended } = match self.session.block_on(follow(self.session, ask))? {
             Ok(followed) => followed,
             Err(failure) if failure.is_broken_pipe() => return Err(failure),
             Err(failure) => return Ok(Said::Next(failure.report(terminal))),
         };
-        hand_over(self.session, &task, &told, &report);
+        hand_over(self.session, &self.thread, &told);
         if let Some(tokens) = transcript::tokens(terminal, &told.usage) {
             terminal.note(&tokens);
         }
-        let exit = match &report.outcome {
+        let open = self.session.block_on(open_questions(self.session, &self.thread, &ended))?;
+        let exit = match ended {
             Ok(_) => Exit::Done,
-            Err(RunError::Cancelled) => Exit::Interrupted,
-            Err(_) => Exit::Failed,
-        };
-        let open = report.values.interrupts().to_vec();
-        match report.outcome {
-            Ok(_) => {}
-            Err(RunError::Cancelled) => terminal.note("interrupted; what was done is kept"),
+            Err(ClientError::Cancelled) => {
+                terminal.note("interrupted; what was done is kept");
+                Exit::Interrupted
+            }
             Err(error) => {
                 Failure::from(error).report(terminal);
+                Exit::Failed
             }
-        }
-        if !open.is_empty() && exit != Exit::Interrupted {
+        };
+        if !open.is_empty() {
             return self.put(&open);
         }
         Ok(Said::Next(exit))
@@ -201,14 +228,10 @@ impl Chat<'_> {
 
     /// A recording knows only its own conversation, so each starts on a thread of its own.
     fn play(&mut self, task: &DemoTask) -> Result<Said, Failure> {
-        let model = match self.session.block_on(self.session.choose_model(Some(demo::NAME)))? {
-            Ok(model) => model,
-            Err(failure) => return Ok(Said::Next(failure.report(&self.session.terminal))),
-        };
         let terminal = &self.session.terminal;
         terminal.note(&format!("{} {}", terminal.err.paint(Tone::Dim, "(recording)"), task.prompt));
         self.new_thread();
-        self.ask(task.prompt, model)
+        self.ask(Ask::new(task.prompt), Some(demo::NAME.to_owned()))
     }
 
     /// The recording that a prompt means, if no model is there to mean something else.
@@ -225,27 +248,38 @@ impl Chat<'_> {
 
     fn files(&self) -> Result<(), Failure> {
         let terminal = &self.session.terminal;
-        let app = &self.session.app;
-        let state = self.session.block_on(app.state(&self.thread))?.map_err(Failure::failed)?;
-        let files = app.artifacts(&self.thread, &state);
+        let files = match self.session.block_on(self.session.knows(&self.thread))?? {
+            true => self.session.block_on(self.session.client().artifacts(&self.thread))??,
+            false => Vec::new(),
+        };
         if files.is_empty() {
-            let dir = self.session.app.thread_dir(&self.thread);
             terminal.line(&format!(
-                "no files were handed over here yet; the thread's folder is {}",
-                dir.display()
+                "no files were handed over here yet{}",
+                self.folder("; the thread's folder is ")
             ))?;
         }
         for file in files {
-            terminal.line(&file.host_path.display().to_string())?;
+            terminal.line(&file.location.to_string())?;
         }
         Ok(())
+    }
+
+    /// Where the thread's files are, if that is on this machine.
+    fn folder(&self, before: &str) -> String {
+        match self.session.is_remote() {
+            true => String::new(),
+            false => format!("{before}{}", self.session.app.thread_dir(&self.thread).display()),
+        }
     }
 
     fn banner(&self) {
         let terminal = &self.session.terminal;
         let name = terminal.err.paint(Tone::Strong, concat!("hart ", env!("CARGO_PKG_VERSION")));
         terminal.note(&format!("{name} · /help for the commands, /quit to leave"));
-        introduce(terminal, &self.model);
+        self.model.introduce(terminal);
+        if self.session.is_remote() {
+            return;
+        }
         let tier = self.session.app.sandbox_tier().tier;
         let (tone, hint) = match tier {
             Tier::Isolated => (Tone::Dim, ""),

@@ -6,7 +6,7 @@ mod probe;
 mod show;
 
 use clap::Subcommand;
-use hart_app::ModelListing;
+use hart_client::ModelInfo;
 use serde_json::{Value, json};
 
 use crate::args::GlobalArgs;
@@ -54,9 +54,9 @@ pub(crate) fn run(args: &ModelsArgs, global: &GlobalArgs, terminal: &Terminal) -
 }
 
 fn list(json: bool, session: &Session, terminal: &Terminal) -> Result<Exit, Failure> {
-    let listings = session.block_on(session.app.models())??;
+    let listings = session.block_on(session.client().models())??;
     if json {
-        terminal.line(&Value::from_iter(listings.iter().map(as_json)).to_string())?;
+        terminal.line(&Value::from_iter(listings.iter().map(|listing| json!(listing))).to_string())?;
     } else {
         print(&listings, terminal)?;
     }
@@ -64,10 +64,10 @@ fn list(json: bool, session: &Session, terminal: &Terminal) -> Result<Exit, Fail
 }
 
 /// The listings as a table.
-pub(crate) fn print(listings: &[ModelListing], terminal: &Terminal) -> Result<(), Failure> {
-    let cells = |listing: &ModelListing| {
-        let ModelListing { name, provider, model, .. } = listing;
-        [cut(name, 40), cut(&format!("{provider}: {model}"), 50), listing.reason.to_string()]
+pub(crate) fn print(listings: &[ModelInfo], terminal: &Terminal) -> Result<(), Failure> {
+    let cells = |listing: &ModelInfo| {
+        let ModelInfo { name, provider, model, .. } = listing;
+        [cut(name, 40), cut(&format!("{provider}: {model}"), 50), listing.reason.clone()]
     };
     let rows: Vec<[String; 3]> = listings.iter().map(cells).collect();
     let width = |column: fn(&[String; 3]) -> &String| {
@@ -81,15 +81,4 @@ pub(crate) fn print(listings: &[ModelListing], terminal: &Terminal) -> Result<()
         terminal.line(&format!("{mark} {name}  {model:<second$}  {reason}"))?;
     }
     Ok(())
-}
-
-fn as_json(listing: &ModelListing) -> Value {
-    json!({
-        "name": listing.name,
-        "provider": listing.provider,
-        "model": listing.model,
-        "description": listing.description,
-        "reason": listing.reason.to_string(),
-        "is_default": listing.is_default,
-    })
 }

@@ -4,20 +4,19 @@
 
 use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hart_app::{
-    CancellationToken, Ended, EventSink, Mode, ModelChoice, Resume, RunError, RunReport, Task, TaskInput,
-};
-use hart_types::{RunId, ThreadId, UsageMetadata};
+use futures_util::StreamExt;
+use hart_app::{CancellationToken, Mode, ModelChoice};
+use hart_client::{Ask, ClientError, End, Event};
+use hart_types::{Interrupt, Resume, ThreadId, UsageMetadata};
 
 use crate::approval;
 use crate::args::{GlobalArgs, quoted};
 use crate::failure::{Exit, Failure};
-use crate::session::Session;
+use crate::session::{ServerArgs, Session};
 use crate::terminal::{Terminal, Tone};
-use crate::transcript::frames::Frames;
+use crate::transcript::frames::{Ended, Frames};
 use crate::transcript::{self, Told, Transcript};
 
 const EXAMPLES: &str = "\
@@ -26,6 +25,7 @@ Examples:
   hart run --mode ultra --model my-model \"Find the bug in this log\" - < build.log
   hart run --thread 0199a0… \"Now as a PDF, please\"
   hart run --json \"Say hello\" | jq -c .event
+  hart run --server http://127.0.0.1:2026 \"Say hello\"
   hart run --thread 0199a0… --resume '{\"decisions\": [{\"type\": \"approve\"}]}'
 
 The answer goes to stdout as it is written, everything else to stderr.
@@ -48,11 +48,13 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     json: bool,
     /// Write what the model answers to this file as well, to be played again.
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["replay", "server"])]
     record: Option<PathBuf>,
     /// Play the answers recorded in this file instead of asking a model.
-    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "server"])]
     replay: Option<PathBuf>,
+    #[command(flatten)]
+    at: ServerArgs,
 }
 
 /// What `run` and `chat` are told alike.
@@ -73,19 +75,26 @@ pub(crate) struct ChoiceArgs {
 }
 
 pub(crate) fn run(args: RunArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let input = match &args.resume {
-        Some(answer) => TaskInput::Resume(parse_answer(answer)?),
-        None => prompt(&args.task)?.into(),
+    let thread = args.choice.thread.as_deref().map_or_else(ThreadId::generate, ThreadId::from);
+    let ask = match &args.resume {
+        Some(answer) => Ask::resume(thread, parse_answer(answer)?),
+        None => Ask::new(prompt(&args.task)?).thread(thread),
     };
-    let session = Session::open(global, terminal)?;
-    let task = session.block_on(task(&session, &args, input))??;
-    if args.json { session.block_on(json(&session, &task))? } else { plain(&session, task) }
+    let mut session = Session::open_at(&args.at, global, terminal)?;
+    let model = choose(&mut session, &args)?;
+    session.block_on(notice_new(&session, &args))??;
+    let ask = args.choice.apply(ask, model);
+    if args.json { session.block_on(json(&session, ask))? } else { plain(&session, ask) }
 }
 
-async fn task(session: &Session, args: &RunArgs, input: TaskInput) -> Result<Task, Failure> {
+/// The model that works, by its name; a server chooses for itself.
+fn choose(session: &mut Session, args: &RunArgs) -> Result<Option<String>, Failure> {
+    if session.is_remote() {
+        return Ok(args.choice.model.clone());
+    }
     let mut model = match &args.replay {
         Some(cassette) => ModelChoice::replay(cassette)?,
-        None => session.choose_model(args.choice.model.as_deref()).await?,
+        None => session.block_on(session.choose_model(args.choice.model.as_deref()))??,
     };
     if !args.json {
         introduce(&session.terminal, &model);
@@ -93,95 +102,167 @@ async fn task(session: &Session, args: &RunArgs, input: TaskInput) -> Result<Tas
     if let Some(cassette) = &args.record {
         model = model.record(cassette)?;
     }
-    let mut task = Task::new(input, model);
-    task.mode = args.choice.mode;
-    task.plan_mode = args.choice.plan;
-    if let Some(name) = &args.choice.thread {
-        task.thread = ThreadId::from(name.as_str());
-        let known = session.app.has_thread(&task.thread);
-        if !known && args.resume.is_some() {
-            return Err(Failure::usage(format!(
-                "there is no thread `{name}`, so nothing waits for an answer"
-            )));
-        }
-        if !known {
-            session.terminal.note(&format!("new thread `{name}`"));
-        }
+    if args.record.is_some() || args.replay.is_some() {
+        session.play(&model);
+        return Ok(Some(model.model_name()));
     }
-    Ok(task)
+    Ok(Some(model.name))
 }
 
-async fn json(session: &Session, task: &Task) -> Result<Exit, Failure> {
+async fn notice_new(session: &Session, args: &RunArgs) -> Result<(), Failure> {
+    let Some(name) = &args.choice.thread else { return Ok(()) };
+    if session.knows(&ThreadId::from(name.as_str())).await? {
+        return Ok(());
+    }
+    if args.resume.is_some() {
+        return Err(Failure::usage(format!("there is no thread `{name}`, so nothing waits for an answer")));
+    }
+    session.terminal.note(&format!("new thread `{name}`"));
+    Ok(())
+}
+
+impl ChoiceArgs {
+    pub(crate) fn apply(&self, ask: Ask, model: Option<String>) -> Ask {
+        let ask = ask.mode(self.mode);
+        let ask = if let Some(model) = model { ask.model(model) } else { ask };
+        if let Some(plan) = self.plan { ask.plan_mode(plan) } else { ask }
+    }
+}
+
+async fn json(session: &Session, ask: Ask) -> Result<Exit, Failure> {
     let cancel = CancellationToken::new();
-    let frames = Arc::new(Frames::new(session.terminal.clone(), cancel.clone(), task));
-    let report = session.execute(task, Arc::clone(&frames) as Arc<dyn EventSink>, cancel).await?;
-    frames.finish(&report)?;
-    let nothing_done = transcript::cut_short(&report) == Some(transcript::NOTHING_DONE);
-    match report.outcome {
-        Ok(Ended::Paused) => Ok(Exit::Waiting),
-        Ok(_) if nothing_done => Ok(Exit::Failed),
-        Ok(_) => Ok(Exit::Done),
-        Err(RunError::Cancelled) => Ok(Exit::Interrupted),
-        Err(error) => Err(error.into()),
-    }
+    let (client, terminal) = (session.client(), session.terminal.clone());
+    let ask = ask.without_states().cancel(cancel.clone());
+    let stop = cancel.clone();
+    let ended = session.attend(cancel, async move {
+        let stream = client.start(ask).await?;
+        Ok::<_, Failure>(Frames::new(terminal, stop).print(stream).await??)
+    });
+    Ok(match ended.await?? {
+        Ended::Finished { nothing_done: true } => Exit::Failed,
+        Ended::Finished { .. } => Exit::Done,
+        Ended::Paused => Exit::Waiting,
+        Ended::Cancelled => Exit::Interrupted,
+        Ended::Failed(error) => return Err(Failure::failed(anyhow::Error::msg(error))),
+    })
 }
 
-fn plain(session: &Session, mut task: Task) -> Result<Exit, Failure> {
+fn plain(session: &Session, mut ask: Ask) -> Result<Exit, Failure> {
     let terminal = &session.terminal;
     let mut usage = UsageMetadata::default();
-    let (told, report) = loop {
-        let (told, report) = session.block_on(follow(session, &task))??;
-        hand_over(session, &task, &told, &report);
+    let thread = ask.thread.clone().unwrap_or_else(ThreadId::generate);
+    let (told, ended) = loop {
+        let Followed { told, ended } = session.block_on(follow(session, ask.clone()))??;
+        hand_over(session, &thread, &told);
         usage.add(&told.usage);
-        let open = report.values.interrupts();
-        // Also when an answer did not fit: the question is still there.
-        if open.is_empty() || matches!(report.outcome, Err(RunError::Cancelled)) {
-            break (told, report);
+        let open = session.block_on(open_questions(session, &thread, &ended))?;
+        if open.is_empty() {
+            break (told, ended);
         }
-        if let Err(error) = &report.outcome {
-            tell(terminal, error);
+        if let Err(error) = &ended {
+            terminal.note(&format!("{} {error}", terminal.err.paint(Tone::Bad, "error:")));
         }
-        let answer = if approval::somebody_is_there(terminal) { approval::ask(session, open)? } else { None };
+        let answer =
+            if approval::somebody_is_there(terminal) { approval::ask(session, &open)? } else { None };
         let Some(answer) = answer else {
-            approval::explain(terminal, task.thread.as_str(), open);
-            return Ok(if report.outcome.is_ok() { Exit::Waiting } else { Exit::Failed });
+            approval::explain(terminal, thread.as_str(), &open);
+            return Ok(if ended.is_ok() { Exit::Waiting } else { Exit::Failed });
         };
-        task.input = TaskInput::Resume(answer);
-        task.run = RunId::generate();
+        ask.words = hart_client::Words::Answer(answer);
     };
     if let Some(tokens) = transcript::tokens(terminal, &usage) {
         terminal.note(&tokens);
     }
-    let go_on = |words: &str| format!("hart run --thread {} \"{words}\"", quoted(task.thread.as_str()));
-    let cut_short = transcript::cut_short(&report);
-    if let Some(why) = cut_short {
-        terminal.note(&terminal.err.paint(Tone::Warn, why));
-    }
-    match report.outcome {
-        Ok(_) if cut_short == Some(transcript::NOTHING_DONE) => return Ok(Exit::Failed),
-        Ok(_) if told.asked => terminal.note(&format!("to answer: {}", go_on("your answer"))),
-        Ok(_) => terminal.note(&terminal.err.paint(Tone::Dim, format!("to go on: {}", go_on("…")))),
-        Err(RunError::Cancelled) => {
+    let go_on = |words: &str| format!("hart run --thread {} \"{words}\"", quoted(thread.as_str()));
+    match ended {
+        Ok(end) => {
+            let cut_short = transcript::cut_short(&end);
+            if let Some(why) = cut_short {
+                terminal.note(&terminal.err.paint(Tone::Warn, why));
+            }
+            if cut_short == Some(transcript::NOTHING_DONE) {
+                return Ok(Exit::Failed);
+            }
+            match told.asked {
+                true => terminal.note(&format!("to answer: {}", go_on("your answer"))),
+                false => terminal.note(&terminal.err.paint(Tone::Dim, format!("to go on: {}", go_on("…")))),
+            }
+            Ok(Exit::Done)
+        }
+        Err(ClientError::Cancelled) => {
             terminal.note(&format!("interrupted; what was done is kept. To go on: {}", go_on("go on")));
-            return Ok(Exit::Interrupted);
+            Ok(Exit::Interrupted)
         }
         // What could not be saved is not kept.
-        Err(error @ RunError::Checkpoint(_)) => return Err(Failure::from(error)),
-        Err(error) => {
+        Err(ClientError::Run(failure)) if failure.error != "StorageError" => {
             let help = format!("what was done is kept; to go on: {}", go_on("go on"));
-            return Err(Failure::from(error).help(help));
+            Err(Failure::from(ClientError::Run(failure)).help(help))
         }
+        Err(error) => Err(error.into()),
     }
-    Ok(Exit::Done)
 }
 
-/// Why an answer was not taken: the last link, which is about the answer.
-fn tell(terminal: &Terminal, error: &RunError) {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+/// How a run went: what there is to say of it, and its end or why there was none.
+pub(crate) struct Followed {
+    pub(crate) told: Told,
+    pub(crate) ended: Result<End, ClientError>,
+}
+
+/// What the thread waits to be told. Also when an answer did not fit: the question is still there.
+pub(crate) async fn open_questions(
+    session: &Session,
+    thread: &ThreadId,
+    ended: &Result<End, ClientError>,
+) -> Vec<Interrupt> {
+    match ended {
+        Ok(end) => end.interrupts.clone(),
+        Err(ClientError::Run(_)) => {
+            let state = session.client().thread(thread).await;
+            state.map(|state| state.interrupts).unwrap_or_default()
+        }
+        Err(_) => Vec::new(),
     }
-    terminal.note(&format!("{} {cause}", terminal.err.paint(Tone::Bad, "error:")));
+}
+
+/// Has a run done before the user's eyes. What keeps it from beginning is a failure.
+pub(crate) async fn follow(session: &Session, ask: Ask) -> Result<Followed, Failure> {
+    let cancel = CancellationToken::new();
+    let (client, terminal) = (session.client(), session.terminal.clone());
+    let ask = ask.without_states().cancel(cancel.clone());
+    let stop = cancel.clone();
+    let following = async move {
+        let mut transcript = Transcript::new(terminal.clone(), stop);
+        let begun = client.stream(ask).await;
+        let mut events = match begun {
+            Ok(events) => events,
+            Err(error) => {
+                transcript.finish()?;
+                return Err(Failure::from(error));
+            }
+        };
+        let mut ended = Err(ClientError::Dropped);
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    transcript.tell(&event);
+                    if let Event::End(end) = event {
+                        ended = Ok(end);
+                    }
+                }
+                Err(error) => ended = Err(error),
+            }
+        }
+        Ok(Followed { told: transcript.finish()?, ended })
+    };
+    session.attend(cancel, following).await?
+}
+
+/// Says where the files of this run are.
+pub(crate) fn hand_over(session: &Session, thread: &ThreadId, told: &Told) {
+    let (terminal, client) = (&session.terminal, session.client());
+    for artifact in told.presented.iter().filter_map(|path| client.locate(thread, path)) {
+        terminal.note(&format!("{} {}", terminal.err.paint(Tone::Good, "file:"), artifact.location));
+    }
 }
 
 fn parse_answer(text: &str) -> Result<Resume, Failure> {
@@ -189,29 +270,6 @@ fn parse_answer(text: &str) -> Result<Resume, Failure> {
         Failure::usage(format!("--resume is not JSON: {error}"))
             .help("write for example: --resume '{\"decisions\": [{\"type\": \"approve\"}]}'")
     })
-}
-
-/// Runs a task before the user's eyes.
-pub(crate) async fn follow(session: &Session, task: &Task) -> Result<(Told, RunReport), Failure> {
-    let cancel = CancellationToken::new();
-    let transcript = Arc::new(Transcript::new(session.terminal.clone(), cancel.clone()));
-    let ran = session.execute(task, Arc::clone(&transcript) as Arc<dyn EventSink>, cancel).await;
-    let told = transcript.finish(ran.as_ref().ok())?;
-    Ok((told, ran?))
-}
-
-/// Says where the files of this run are.
-pub(crate) fn hand_over(session: &Session, task: &Task, told: &Told, report: &RunReport) {
-    let terminal = &session.terminal;
-    for artifact in session.app.artifacts(&task.thread, report.state()) {
-        if told.presented.contains(&artifact.path) {
-            terminal.note(&format!(
-                "{} {}",
-                terminal.err.paint(Tone::Good, "file:"),
-                artifact.host_path.display()
-            ));
-        }
-    }
 }
 
 /// Says which model works and why; of the demo, that it is one.

@@ -127,8 +127,7 @@ fn without_a_terminal_the_question_is_printed_and_the_exit_code_says_so() {
 
     let short = resume(&bench, &thread, &json!({"decisions": [approve]}));
     assert_eq!(short.code, Some(1));
-    let why =
-        "error: 1 decisions were given, but 2 are needed, one for each of write_file, bash in this order";
+    let why = "1 decisions were given, but 2 are needed, one for each of write_file, bash in this order";
     assert!(short.stderr.contains(why) && short.stderr.contains("to answer: hart run"), "{}", short.stderr);
     let edit = json!({"type": "edit", "edited_action": {"name": "bash", "args": {}}});
     let forbidden = resume(&bench, &thread, &json!({"decisions": [approve, edit]}));

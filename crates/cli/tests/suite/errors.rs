@@ -113,7 +113,6 @@ fn a_server_that_is_gone_fails_the_run_with_its_address() {
     let ran = bench.hart().env("OPENAI_BASE_URL", &gone).args(["run", "hi"]).run();
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("cannot be reached") && ran.stderr.contains(&gone), "{}", ran.stderr);
-    assert!(ran.stderr.contains("because: "), "{}", ran.stderr);
 }
 
 #[test]

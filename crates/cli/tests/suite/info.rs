@@ -13,7 +13,19 @@ fn version_help_and_completions_need_nothing() {
     assert_eq!(version.stdout, concat!("hart ", env!("CARGO_PKG_VERSION"), "\n"));
     let help = offline(dir.path()).arg("--help").run().success();
     assert!(help.stdout.contains("Examples:") && help.stdout.contains("hart run"), "{}", help.stdout);
-    for command in ["run", "chat", "serve", "doctor", "models", "config", "completions"] {
+    for command in [
+        "run",
+        "chat",
+        "serve",
+        "threads",
+        "runs",
+        "export",
+        "backup",
+        "doctor",
+        "models",
+        "config",
+        "completions",
+    ] {
         let help = offline(dir.path()).args([command, "--help"]).run().success();
         assert!(help.stdout.contains("Examples:"), "{command}: {}", help.stdout);
     }

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::bench::{Bench, offline};
 
 /// A server that is ready.
-struct Served {
-    process: Running,
-    address: SocketAddr,
+pub(super) struct Served {
+    pub(super) process: Running,
+    pub(super) address: SocketAddr,
 }
 
 impl Served {
-    fn start(hart: Hart) -> Self {
+    pub(super) fn start(hart: Hart) -> Self {
         let process = hart.args(["serve", "--port", "0"]).spawn();
         process.wait_for_stdout("\n");
         let line = process.stdout_so_far();
@@ -41,7 +41,7 @@ impl Served {
     }
 
     /// The whole answer, head and body.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &Value) -> String {
+    pub(super) fn ask(&self, method: &str, path: &str, headers: &str, body: &Value) -> String {
         read(self.request(method, path, headers, body))
     }
 }
@@ -222,4 +222,70 @@ fn files_are_undone_copied_and_deleted_with_their_run_and_thread() {
     assert_eq!(std::fs::read_to_string(files(&copy).join("outputs/kept.txt")).unwrap(), "one");
     served.process.terminate();
     let _ = served.process.wait().success();
+}
+
+#[test]
+fn run_and_chat_ask_a_server_as_they_ask_themselves() {
+    let bench = Bench::with([
+        Turn::new().tool_call("c1", "bash", json!({"description": "compute", "command": "echo $((6 * 7))"})),
+        Turn::new().text("It is 42.").usage(10, 3),
+        Turn::new().text("Still 42."),
+        Turn::new().text("42, I said."),
+    ]);
+    let served = Served::start(bench.hart());
+    let url = format!("http://{}", served.address);
+    // Another directory, without a model of its own.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ask = |args: &[&str]| {
+        offline(elsewhere.path())
+            .env("HART_SERVER", &url)
+            .args(args.iter().copied())
+            .stdin("and again\n")
+            .run()
+    };
+    let ran = ask(&["run", "--thread", "sums", "6 times 7?"]).success();
+    assert_eq!(ran.stdout, "It is 42.\n");
+    assert!(ran.stderr.contains("● bash  compute") && ran.stderr.contains("✓ 42"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("new thread `sums`") && ran.stderr.contains("tokens: "), "{}", ran.stderr);
+    let json = ask(&["run", "--json", "--thread", "sums", "sure?"]).success();
+    let last: Value = serde_json::from_str(json.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["event"], &last["data"]["status"]), (&json!("end"), &json!("success")));
+    assert_eq!(ask(&["chat", "--thread", "sums"]).success().stdout, "42, I said.\n");
+    assert!(!elsewhere.path().join(".hart").exists(), "all of it is at the server");
+
+    let refused = ask(&["run", "--model", "nobody", "hi"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("there is no model `nobody`"), "{}", refused.stderr);
+    served.process.terminate();
+    let _ = served.process.wait().success();
+    let gone = ask(&["run", "hi"]);
+    assert_eq!(gone.code, Some(1), "{}", gone.stderr);
+    assert!(
+        gone.stderr.contains("no hart answers at") && gone.stderr.contains("hart serve"),
+        "{}",
+        gone.stderr
+    );
+    let wrong = offline(elsewhere.path()).args(["run", "--server", "127.0.0.1:2026", "hi"]).run();
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("write it like http://127.0.0.1:2026"), "{}", wrong.stderr);
+}
+
+#[test]
+fn several_harts_work_on_one_data_directory_at_once() {
+    let words = |n: usize| Turn::new().text_fragments([format!("{n} "), "done".into()]);
+    let bench = Bench::with((0..4).map(|n| words(n).event_delay(Duration::from_millis(100))));
+    let served = Served::start(bench.hart());
+    let running: Vec<Running> =
+        (0..3).map(|n| bench.hart().args(["run", "--thread", &format!("t{n}"), "go"]).spawn()).collect();
+    let asked = served.ask("POST", "/runs/wait", "", &question());
+    assert!(asked.contains("done"), "{asked}");
+    for run in running {
+        let ran = run.wait().success();
+        assert!(ran.stdout.ends_with("done\n"), "{}", ran.stdout);
+    }
+    let found = served.ask("POST", "/threads/search", "", &json!({"select": ["metadata", "status"]}));
+    for name in ["t0", "t1", "t2"] {
+        assert!(found.contains(&format!("\"name\":\"{name}\"")), "{found}");
+    }
+    assert!(!found.contains("error"), "{found}");
 }

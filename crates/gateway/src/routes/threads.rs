@@ -2,6 +2,8 @@
 //!
 //! Invariant: making one twice under one id is safe to try.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -98,6 +100,9 @@ pub(crate) struct Search {
     sort_order: Option<String>,
     #[serde(default)]
     select: Vec<String>,
+    /// Single values out of a row, by a name for each.
+    #[serde(default)]
+    extract: BTreeMap<String, String>,
 }
 
 pub(crate) async fn search(
@@ -114,11 +119,17 @@ pub(crate) async fn search(
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let wants_values =
         search.select.is_empty() || search.select.iter().any(|key| key == "values" || key == "interrupts");
+    let wants_values = wants_values || !search.extract.is_empty();
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {
         let json = if wants_values { full(&gateway, row).await? } else { thread::json(row, None) };
         if search.values.iter().all(|(key, wanted)| json.pointer(&format!("/values/{key}")) == Some(wanted)) {
-            found.push(select(json, &search.select));
+            let extracted = extract(&json, &search.extract);
+            let mut row = select(json, &search.select);
+            if let (Some(extracted), Value::Object(map)) = (extracted, &mut row) {
+                map.insert("extracted".to_owned(), extracted);
+            }
+            found.push(row);
         }
     }
     let headers = pagination(search.offset, limit, rows.len(), more);
@@ -182,6 +193,27 @@ impl Search {
             offset: self.offset,
         })
     }
+}
+
+/// `values.messages[-1].content` and the like; what is not there is `null`.
+fn extract(row: &Value, wanted: &BTreeMap<String, String>) -> Option<Value> {
+    let value = |path: &String| {
+        let steps = path.split('.').flat_map(|part| part.split('[')).filter(|step| !step.is_empty());
+        let mut at = row;
+        for step in steps {
+            at = match (at, step.strip_suffix(']').unwrap_or(step).parse::<i64>()) {
+                (Value::Array(items), Ok(index)) => {
+                    let from_end = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);
+                    let index = if index < 0 { items.len().checked_sub(from_end)? } else { from_end };
+                    items.get(index)?
+                }
+                (at, _) => at.get(step)?,
+            };
+        }
+        Some(at.clone())
+    };
+    let pairs = wanted.iter().map(|(name, path)| (name.clone(), value(path).unwrap_or_default()));
+    (!wanted.is_empty()).then(|| pairs.collect::<Map<_, _>>().into())
 }
 
 /// With what it has come to.

@@ -44,7 +44,10 @@ pub(crate) fn json(thread: &ThreadId, state: &ThreadState) -> Value {
 }
 
 pub(crate) fn interrupt(interrupt: &Interrupt) -> Value {
-    json!({"id": interrupt.id, "value": interrupt.value})
+    match &interrupt.response_schema {
+        None => json!({"id": interrupt.id, "value": interrupt.value}),
+        Some(_) => asked(interrupt),
+    }
 }
 
 /// With what its answer must look like, as streams show it.

@@ -37,7 +37,7 @@ impl Execution<'_> {
             other => RunError::hook("the input", other),
         })?;
         if self.unlogged.is_empty() {
-            self.tell_where_it_stands().await;
+            self.tell_where_it_stands(None).await;
         }
         // The user's words are safe before anything acts on them.
         let next = goes_on.as_ref().map_or(Node::Model, |pause| pause.node);
@@ -60,10 +60,10 @@ impl Execution<'_> {
         Some(pause)
     }
 
-    async fn tell_where_it_stands(&self) {
+    pub(super) async fn tell_where_it_stands(&self, next: Option<Arc<str>>) {
         let Some(checkpoint) = self.head.clone() else { return };
         let values = self.agent.snapshot(self.state.clone());
-        let reached = Reached { checkpoint, parent: None, source: StepSource::Input, next: None, values };
+        let reached = Reached { checkpoint, parent: None, source: StepSource::Input, next, values };
         self.cx.emit(AgentEvent::Values(reached)).await;
     }
 

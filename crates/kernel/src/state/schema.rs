@@ -61,6 +61,19 @@ impl Schema {
         Ok(update)
     }
 
+    /// Writes of a hook or a tool, as they were when they were noted down.
+    pub(crate) fn restore(&self, writes: Vec<LoggedWrite>) -> Update {
+        let mut update = Update::none();
+        for LoggedWrite { key, value, .. } in writes {
+            match self.keys.get(key.as_str()).map(|spec| (spec.parse)(value)) {
+                Some(Ok(write)) => update.writes.push(write),
+                Some(Err(error)) => tracing::warn!(key, %error, "a write that was noted down no longer fits"),
+                None => tracing::warn!(key, "a write that was noted down is of a key that nobody declares"),
+            }
+        }
+        update
+    }
+
     /// Folds one logged step back in; unlike [`Schema::parse`] it may touch private keys, and it never fails:
     /// a write that no longer fits is passed over, so that an old thread opens with a newer hart.
     pub fn replay(&self, state: &mut State, writes: Vec<LoggedWrite>) {

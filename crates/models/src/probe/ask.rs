@@ -199,6 +199,7 @@ pub(super) fn request(messages: impl IntoIterator<Item = Message>) -> ChatReques
 
 pub(super) fn with_tool(mut request: ChatRequest) -> ChatRequest {
     request.tools = [Arc::new(ToolSpec {
+        effect: hart_kernel::Effect::Pure,
         name: "get_code".to_owned(),
         description: "Tells the secret code of a city.".to_owned(),
         input_schema: json!({

@@ -103,6 +103,7 @@ mod tests {
     #[test]
     fn values_get_the_types_of_the_schema() {
         let spec = ToolSpec {
+            effect: hart_kernel::Effect::Pure,
             name: "t".into(),
             description: String::new(),
             input_schema: json!({

@@ -29,6 +29,9 @@ pub trait Leases {
         now: Timestamp,
     ) -> Result<Option<Claimed>, StoreError>;
 
+    /// Lets others have a run that is being executed, as if this attempt had not been.
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError>;
+
     /// Asks whoever executes the run to stop it; false when nobody does.
     async fn ask_to_stop(&self, run: &RunId, action: CancelAction) -> Result<bool, StoreError>;
 
@@ -60,6 +63,8 @@ pub struct Claimed {
     pub attempt: u32,
     /// How many attempts, this one included, began where the thread stands now.
     pub tries: u32,
+    /// Somebody wanted it stopped.
+    pub stop: Option<CancelAction>,
 }
 
 /// What a node holds.
@@ -77,6 +82,8 @@ pub struct Holding {
     pub thread: ThreadId,
     pub status: RunStatus,
     pub start_at: Timestamp,
+    /// As in [`Claimed`].
+    pub tries: u32,
     /// Changes as long as the holder lives and has something to do.
     pub beat: u64,
     pub sign: Sign,

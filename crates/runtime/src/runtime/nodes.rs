@@ -4,6 +4,7 @@
 //! here. No clock that can be set is asked, so none can take a run from anybody.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ const BEAT: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(5);
 /// How long one may be silent whose process is there: it may be short of time, or stopped for good.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// From this many attempts without a step a run may be what its processes died of.
+const SUSPECT: u32 = 2;
+/// How long such a run is watched.
+const SUSPENSE: Duration = Duration::from_secs(10);
 /// How often a thread is looked at whose next run is another process's.
 const TURN: Duration = Duration::from_millis(200);
 
@@ -98,8 +103,7 @@ impl Inner {
             match held.iter().find(|held| held.lease == *lease) {
                 Some(held) => {
                     if let Some(action) = held.stop {
-                        *live.action.lock().unwrap_or_else(PoisonError::into_inner) = action;
-                        live.cancel.cancel();
+                        live.stop(action);
                     }
                 }
                 // It may have ended since it was looked at; then nobody listens.
@@ -126,15 +130,26 @@ impl Inner {
     }
 
     async fn adopt(self: &Arc<Self>, holding: &Holding) -> Result<(), StoreError> {
+        let mut alone = None;
+        if holding.status == RunStatus::Running && holding.tries >= SUSPECT {
+            // Its processes may have died of it. One such run at a time: the others are not blamed for its doing.
+            let Ok(permit) = Arc::clone(&self.suspect).try_acquire_owned() else { return Ok(()) };
+            alone = Some(permit);
+        }
         let Some(claimed) = self.store.take_over(&holding.lease, &self.node, self.clock.now()).await? else {
             return Ok(());
         };
         tracing::warn!(run = %claimed.run.id, thread = %claimed.run.thread, from = %holding.lease.node,
-            "taken over from a process that is gone");
+            attempt = claimed.attempt, "taken over from a process that is gone");
         let (inner, thread) = (Arc::clone(self), claimed.run.thread.clone());
         if claimed.run.status == RunStatus::Running {
             self.tasks.spawn(async move {
-                execute(&inner, claimed).await;
+                let mut run = pin!(execute(&inner, claimed));
+                if alone.is_none() || tokio::time::timeout(SUSPENSE, run.as_mut()).await.is_err() {
+                    // Whoever survives this long with it did not die of it.
+                    drop(alone);
+                    run.await;
+                }
                 inner.spawn_lane(thread);
             });
         } else {

@@ -6,15 +6,17 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Agent, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
-use hart_types::{CancelAction, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId, ThreadStatus};
+use serde_json::json;
 
 use super::nodes::begin;
-use super::{Inner, LINGER, Live, Stage};
+use super::{Inner, LINGER, Live, Settings, Stage};
 use tracing::Instrument as _;
 
 use crate::checkpoints::StepLog;
 use crate::event::{LogEvent, Logged};
-use crate::port::{Claimed, Lease, RunEnd, StoreError};
+use crate::journal::RunJournal;
+use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::request::{AgentRequest, Input, StartRun};
 use crate::sink::RunSink;
 use crate::values::ValuesEncoder;
@@ -57,15 +59,22 @@ impl Inner {
         self.lock_live().retain(|_, live| live.ended_at.get().is_none_or(|at| at.elapsed() < LINGER));
     }
 
-    /// Another process has the run: it is followed in the store from now on.
-    fn lose(&self, run: &RunId, live: &Arc<Live>) {
-        tracing::warn!(%run, "another process executes this run now");
+    /// The run is another process's, now or as soon as there is one: it is followed in the store.
+    async fn let_go(&self, run: &RunId, live: &Arc<Live>, lease: &Lease) {
+        tracing::warn!(%run, "no longer executed by this process");
         live.lost.cancel();
         live.tape.leave();
         live.stage.send_replace(Stage::Elsewhere);
-        let mut all = self.lock_live();
-        if all.get(run).is_some_and(|known| Arc::ptr_eq(known, live)) {
-            all.remove(run);
+        {
+            let mut all = self.lock_live();
+            if all.get(run).is_some_and(|known| Arc::ptr_eq(known, live)) {
+                all.remove(run);
+            }
+        }
+        if self.closing.is_cancelled()
+            && let Err(error) = self.store.release(lease).await
+        {
+            tracing::warn!(%run, %error, "a run could not be let go of; others take it over a little later");
         }
     }
 
@@ -83,10 +92,13 @@ impl Inner {
 }
 
 pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
-    let Claimed { run, lease, request, attempt, .. } = claimed;
-    let left_behind = attempt > 1 || request.is_none();
+    let refusal = refusal(&inner.settings, &claimed);
+    let Claimed { run, lease, request, attempt, stop, .. } = claimed;
     let live = inner.claimed(&run, request);
     begin(&live, &lease, attempt);
+    if let Some(action) = stop {
+        live.stop(action);
+    }
     let recorder = {
         let (tape, lease, lost) = (Arc::clone(&live.tape), lease.clone(), live.lost.clone());
         inner.tasks.spawn(async move {
@@ -101,22 +113,30 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         inner.watch(&run, &live.request.agent),
     ));
     let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };
-    let outcome = if left_behind {
-        Err(Failed::Error(orphaned()))
-    } else {
+    let working = async {
+        if attempt > 1 {
+            sink.recall(&insist(inner, || earlier(inner, &run.id, lease.token)).await.unwrap_or_default());
+        }
+        if let Some(failure) = refusal {
+            return Err(Failed::Error(failure));
+        }
         sink.log(LogEvent::Started { attempt }).await;
         inner.doorbells.run_began(&run.thread);
-        told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
-        tokio::select! {
-            outcome = work(inner, &run, &live, &lease, &sink) => outcome,
-            () = live.lost.cancelled() => return inner.lose(&run.id, &live),
+        if attempt > 1 {
+            sink.log(LogEvent::Custom { data: json!({"type": "run_resumed", "attempt": attempt}) }).await;
         }
+        told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
+        work(inner, &run, &live, (&lease, attempt), &sink).await
+    };
+    let outcome = tokio::select! {
+        outcome = working => outcome,
+        () = live.lost.cancelled() => return inner.let_go(&run.id, &live, &lease).await,
     };
     let settled = tokio::select! {
         settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
         () = live.lost.cancelled() => None,
     };
-    let Some(last) = settled else { return inner.lose(&run.id, &live) };
+    let Some(last) = settled else { return inner.let_go(&run.id, &live, &lease).await };
     inner.letters_changed.notify_waiters();
     inner.finish(&live, last);
     // Its last events are on the disk before anything else happens on the thread.
@@ -133,7 +153,7 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
 async fn told(sink: &RunSink, kind: &str, done: Result<(), WorkspaceError>) {
     if let Err(WorkspaceError { message }) = done {
         tracing::warn!(kind, message, "files of a thread");
-        let data = serde_json::json!({"type": kind, "message": message});
+        let data = json!({"type": kind, "message": message});
         sink.log(LogEvent::Custom { data }).await;
     }
 }
@@ -188,12 +208,19 @@ async fn work(
     inner: &Arc<Inner>,
     run: &Run,
     live: &Live,
-    lease: &Lease,
+    (lease, attempt): (&Lease, u32),
     sink: &Arc<RunSink>,
 ) -> Result<Ended, Failed> {
-    let (store, durability) = (Arc::clone(&inner.store), live.request.durability);
-    let steps =
-        Arc::new(StepLog::new(store, lease.clone(), live.lost.clone(), durability, inner.tasks.clone()));
+    let (store, tape) = (Arc::clone(&inner.store), Arc::clone(&live.tape));
+    let (durability, tasks) = (live.request.durability, inner.tasks.clone());
+    let steps = Arc::new(StepLog::new(store, lease.clone(), tape, live.lost.clone(), durability, tasks));
+    let journal = RunJournal {
+        store: Arc::clone(&inner.store),
+        thread: run.thread.clone(),
+        lease: lease.clone(),
+        lost: live.lost.clone(),
+        steps: Arc::clone(&steps),
+    };
     let request = AgentRequest {
         agent: live.request.agent.clone(),
         thread: run.thread.clone(),
@@ -213,6 +240,10 @@ async fn work(
         .with_cancel(live.cancel.clone());
     cx.run_id = run.id.clone();
     cx.user_id = run.user.clone();
+    cx.attempt = attempt;
+    if live.may_be_resumed() {
+        cx.journal = Some(Arc::new(journal));
+    }
     cx.clock = Arc::clone(&inner.clock);
     cx.from.clone_from(&live.request.checkpoint);
     cx.breakpoints = live.request.breakpoints.clone();
@@ -313,9 +344,57 @@ async fn insist<T, F: Future<Output = Result<T, StoreError>>>(
     }
 }
 
-/// The end of a run whose process is gone. What it had done is kept; what it was doing is not known.
-fn orphaned() -> Failure {
-    let message =
-        "the server stopped before the run did; what was done until then is kept, send a message to go on";
-    Failure { error: "Orphaned".to_owned(), message: message.to_owned() }
+/// What earlier attempts have told.
+async fn earlier(inner: &Inner, run: &RunId, before: u64) -> Result<Vec<Entry>, StoreError> {
+    let (scope, mut all) = (EventScope::Run(run.clone()), Vec::new());
+    loop {
+        let after = all.last().map_or(0, |entry: &Entry| entry.id.seq);
+        let page = inner.store.events(&scope, after, 1024).await?;
+        let more = !page.is_empty();
+        for event in page.into_iter().filter(|event| event.id.seq < before) {
+            all.push(Entry::stored(event)?);
+        }
+        if !more || all.last().map_or(0, |entry| entry.id.seq) == after {
+            return Ok(all);
+        }
+    }
+}
+
+/// Why a run is not executed (again).
+fn refusal(settings: &Settings, claimed: &Claimed) -> Option<Failure> {
+    let Claimed { request, attempt, tries, .. } = claimed;
+    let (error, message) = match request {
+        None => (
+            "Orphaned",
+            "the server stopped before the run did, and what was asked is not known any more; \
+                              send a message to go on"
+                .to_owned(),
+        ),
+        Some(_) if *attempt == 1 => return None,
+        Some(_) if !settings.resume => (
+            "Orphaned",
+            "the server stopped before the run did; what was done until \
+                                         then is kept, send a message to go on"
+                .to_owned(),
+        ),
+        Some(request) if request.durability == Durability::Exit => (
+            "Orphaned",
+            "the server stopped before the run did, and with `durability: exit` nothing of it was \
+              kept; start it again, or choose `sync`"
+                .to_owned(),
+        ),
+        Some(_) if *tries > settings.max_tries => {
+            let tries = tries - 1;
+            (
+                "GivenUp",
+                format!(
+                    "{tries} attempts at the same step ended with their server, so there is no further \
+              one; what was done until then is kept. Look into the server's log for what happened, then send a \
+              message to go on"
+                ),
+            )
+        }
+        Some(_) => return None,
+    };
+    Some(Failure { error: error.to_owned(), message })
 }

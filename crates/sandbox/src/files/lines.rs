@@ -29,6 +29,11 @@ pub(crate) fn read_lines(roots: &Roots, path: &VPath, query: LineQuery) -> Resul
     scan(file, size, query).map_err(|source| SandboxError::io(path, source))
 }
 
+/// What [`crate::Sandbox::mark`] says of a file with this content, unless it is a very large one.
+pub fn content_mark(content: &[u8]) -> String {
+    format!("sha256:{}", hex(&Sha256::digest(content)))
+}
+
 pub(crate) fn mark(roots: &Roots, path: &VPath) -> Result<String> {
     let (mut file, size) = open(roots, path)?;
     if size > HASHED {

@@ -40,13 +40,7 @@ impl Leases for SqliteStore {
                 "SELECT id, owner, token, stop FROM runs
                  WHERE status IN ('pending', 'running') AND owner = ?1",
             )?
-            .query_map([node.as_str()], |row| {
-                let stop: Option<CancelAction> = match row.get::<_, Option<String>>("stop")? {
-                    Some(_) => Some(get_word(row, "stop")?),
-                    None => None,
-                };
-                Ok(Held { lease: lease(row)?, stop })
-            })?
+            .query_map([node.as_str()], |row| Ok(Held { lease: lease(row)?, stop: stop(row)? }))?
             .collect()
         })
         .await
@@ -56,7 +50,7 @@ impl Leases for SqliteStore {
         let (presence, thread) = (self.presence.clone(), thread.cloned());
         self.read(move |db| {
             let mut statement = db.prepare_cached(
-                "SELECT runs.id, owner, token, runs.status, start_at, threads.id AS thread_id,
+                "SELECT runs.id, owner, token, tries, runs.status, start_at, threads.id AS thread_id,
                         coalesce(beat, 0) AS beat
                  FROM runs JOIN threads ON threads.n = runs.thread LEFT JOIN nodes ON nodes.id = owner
                  WHERE runs.status IN ('pending', 'running') AND (?1 IS NULL OR threads.id = ?1) ORDER BY runs.n",
@@ -71,6 +65,7 @@ impl Leases for SqliteStore {
                         thread: get_text(row, "thread_id")?,
                         status: get_word(row, "status")?,
                         start_at: get_time(row, "start_at")?,
+                        tries: row.get("tries")?,
                         beat: row.get::<_, i64>("beat")?.unsigned_abs(),
                         lease,
                     })
@@ -102,6 +97,18 @@ impl Leases for SqliteStore {
                     claimed(db, run).map(Some)
                 }
             }
+        })
+        .await
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
+        let lease = lease.clone();
+        self.write(move |db| {
+            if is_held(db, &lease)? {
+                db.prepare_cached("UPDATE runs SET owner = '', tries = max(tries - 1, 0) WHERE id = ?1")?
+                    .execute([lease.run.as_str()])?;
+            }
+            Ok(())
         })
         .await
     }
@@ -162,18 +169,17 @@ pub(super) fn owner(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Nod
 }
 
 fn claimed(db: &Connection, run: Run) -> rusqlite::Result<Claimed> {
-    db.prepare_cached("SELECT id, owner, token, request, attempt, tries FROM runs WHERE id = ?1")?.query_row(
-        [run.id.as_str()],
-        |row| {
+    db.prepare_cached("SELECT id, owner, token, request, attempt, tries, stop FROM runs WHERE id = ?1")?
+        .query_row([run.id.as_str()], |row| {
             Ok(Claimed {
                 lease: lease(row)?,
                 request: get_optional_json::<StartRun>(row, "request")?,
                 attempt: row.get("attempt")?,
                 tries: row.get("tries")?,
+                stop: stop(row)?,
                 run: run.clone(),
             })
-        },
-    )
+        })
 }
 
 fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
@@ -182,6 +188,13 @@ fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
         node: get_optional_text(row, "owner")?.unwrap_or_else(|| "".into()),
         token: row.get::<_, i64>("token")?.unsigned_abs(),
     })
+}
+
+fn stop(row: &Row<'_>) -> rusqlite::Result<Option<CancelAction>> {
+    match row.get::<_, Option<String>>("stop")? {
+        Some(_) => get_word(row, "stop").map(Some),
+        None => Ok(None),
+    }
 }
 
 fn next_numbers(db: &Connection) -> rusqlite::Result<u64> {

@@ -15,7 +15,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0003_assistants.sql"),
     include_str!("../../migrations/0004_leases.sql"),
     include_str!("../../migrations/0005_crons.sql"),
-    include_str!("../../migrations/0006_outbox.sql"),
+    include_str!("../../migrations/0006_effects.sql"),
+    include_str!("../../migrations/0007_outbox.sql"),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

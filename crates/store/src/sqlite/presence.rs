@@ -45,11 +45,11 @@ impl Presence {
     }
 
     pub(super) fn sign(&self, node: &str) -> Sign {
-        let Some(dir) = &self.dir else { return Sign::None };
         if node.is_empty() {
-            // Of a hart that did not write down who executes what.
+            // Nobody's: let go of, or of a hart that did not write down who executes what.
             return Sign::Gone;
         }
+        let Some(dir) = &self.dir else { return Sign::None };
         match File::open(dir.join(node)).map(|file| file.try_lock()) {
             Ok(Ok(())) => Sign::Gone,
             Ok(Err(TryLockError::WouldBlock)) => Sign::There,

@@ -10,7 +10,7 @@ use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadSt
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
-use super::{SqliteStore, events, leases, outbox, steps, threads};
+use super::{SqliteStore, effects, events, leases, outbox, steps, threads};
 
 /// Every column, and the thread's id for its number.
 const SELECT: &str =
@@ -118,6 +118,7 @@ impl Runs for SqliteStore {
                 base.as_ref().map(|base| base.as_str())
             ])?;
             events::insert(db, &events)?;
+            effects::forget(db, &id)?;
             if let Some((n, _)) = threads::find(db, &run.thread)? {
                 let left = active(db, n)?;
                 let thread_status = if left.is_empty() { thread_status } else { ThreadStatus::Busy };

@@ -127,6 +127,12 @@ async fn tries_are_counted_from_the_last_step_that_was_made() {
             counted.push((claimed.attempt, claimed.tries));
         }
         assert_eq!(counted, [(2, 2), (3, 3), (4, 1), (5, 2), (6, 3)], "{name}");
+        // One that was let go of is anybody's, and did not count.
+        store.release(&claimed.lease).await.unwrap();
+        let free = store.holdings(None).await.unwrap().remove(0);
+        assert_eq!((free.sign, free.tries), (Sign::Gone, 2), "{name}");
+        let again = store.take_over(&free.lease, &node("m"), at(7)).await.unwrap().unwrap();
+        assert_eq!((again.attempt, again.tries), (7, 3), "{name}");
     }
 }
 

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
-use hart_sandbox::SandboxError;
+use hart_kernel::{Effect, Reconciled, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_sandbox::{Sandbox, SandboxError, VPath};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::lenient::Purpose;
 use crate::sandboxed::{Sandboxed, explain, failed};
@@ -32,6 +33,7 @@ impl TypedTool for Delete {
 Delete one file, symbolic link (not what it points to) or empty directory. Answers `Deleted` and the path.
 
 There is no way back. To delete a directory with what is in it, or files by pattern, use bash.";
+    const EFFECT: Effect = Effect::Once;
     type Args = DeleteArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: DeleteArgs) -> Result<ToolOutput, ToolError> {
@@ -49,4 +51,30 @@ There is no way back. To delete a directory with what is in it, or files by patt
         })?;
         Ok(format!("Deleted {path}").into())
     }
+
+    async fn foresee(&self, cx: &ToolContext<'_>, args: DeleteArgs) -> Option<Value> {
+        let sandbox = self.0.acquire(cx).await.ok()?;
+        let path = sandbox.path(&args.path).ok()?;
+        Some(Value::Bool(is_there(sandbox.as_ref(), &path).await))
+    }
+
+    async fn reconcile(
+        &self,
+        cx: &ToolContext<'_>,
+        args: DeleteArgs,
+        foreseen: Option<&Value>,
+    ) -> Reconciled {
+        let Ok(sandbox) = self.0.acquire(cx).await else { return Reconciled::Unknown };
+        let Ok(path) = sandbox.path(&args.path) else { return Reconciled::NotDone };
+        let was_there = foreseen.and_then(Value::as_bool).unwrap_or(true);
+        match is_there(sandbox.as_ref(), &path).await {
+            false if was_there => Reconciled::Done(format!("Deleted {path}").into()),
+            _ => Reconciled::NotDone,
+        }
+    }
+}
+
+/// A link that leads nowhere is there, too.
+async fn is_there(sandbox: &dyn Sandbox, path: &VPath) -> bool {
+    !matches!(sandbox.stat(path).await, Err(SandboxError::NotFound(_)))
 }

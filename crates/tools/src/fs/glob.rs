@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{GlobQuery, GlobResult, Sandbox, SandboxError, VPath, WORKSPACE};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,6 +44,7 @@ Find files whose path matches a pattern, below a directory.
 Use it when you know something about the name; to search what is in the files use grep. `*` stays within \
 one name, `**` crosses directories. Hidden files are found like others; folders of machine-made files (.git, \
 node_modules, __pycache__ and the like) only if the pattern or the path names them.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = GlobArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: GlobArgs) -> Result<ToolOutput, ToolError> {

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{GrepMatch, GrepOutput, GrepQuery, GrepResult, SandboxError, VPath, WORKSPACE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,7 @@ Each result is `path:line: text`; ask for context to see what is around it, or u
 Matching is by line and ignores case unless told otherwise. A line longer than 200 characters is cut around \
 its match. Binary files, files above 1 MiB (unless path names the file itself) and folders of machine-made files \
 (.git, node_modules, __pycache__ and the like) are not searched.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = GrepArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: GrepArgs) -> Result<ToolOutput, ToolError> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{Entry, EntryKind, Listing, SandboxError, WORKSPACE};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -37,6 +37,7 @@ List a directory and the directories directly in it, as absolute paths, one a li
 Use it to get to know a place. To find files by name anywhere below it use glob, by content grep. Folders \
 of machine-made files (.git, node_modules, __pycache__ and the like) are left out. An empty directory gives \
 `(empty)`.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = LsArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: LsArgs) -> Result<ToolOutput, ToolError> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{LineQuery, Lines, SandboxError, VPath};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,6 +44,7 @@ Read a text file, or with start_line and end_line a range of its lines.
 Use it before you change a file, and for uploads, skills and results. Files of any size can be read in \
 ranges. What is too long is cut; the last line then says where to read on. Only UTF-8 text can be read: for images, PDF and other binary files use a \
 program with bash. An empty file gives `(empty)`.";
+    const EFFECT: Effect = Effect::Pure;
     type Args = ReadFileArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: ReadFileArgs) -> Result<ToolOutput, ToolError> {

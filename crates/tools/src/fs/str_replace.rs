@@ -6,11 +6,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, Reconciled, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::{SandboxError, VPath};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
+use super::edits::Edit;
 use crate::cut;
 use crate::lenient::{Flag, Purpose};
 use crate::sandboxed::{Sandboxed, explain, failed, missing};
@@ -47,6 +49,7 @@ Read the file first and copy old_str from it exactly. It must occur once: includ
 place as make it unique, or set replace_all to replace every occurrence. To make a file or rewrite most of \
 it use write_file.";
     const ALIASES: &'static [&'static str] = &["edit_file"];
+    const EFFECT: Effect = Effect::Once;
     type Args = StrReplaceArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: StrReplaceArgs) -> Result<ToolOutput, ToolError> {
@@ -79,10 +82,41 @@ it use write_file.";
             Err(SandboxError::NotFound(path)) => return Err(missing(sandbox.as_ref(), path).await),
             other => other.map_err(explain)?,
         };
-        Ok(match replaced? {
-            0 | 1 => "OK".into(),
-            count => format!("OK: replaced {count} occurrences").into(),
-        })
+        Ok(answer(replaced?))
+    }
+
+    async fn foresee(&self, cx: &ToolContext<'_>, args: StrReplaceArgs) -> Option<Value> {
+        let sandbox = self.0.acquire(cx).await.ok()?;
+        let path = sandbox.path(&args.path).ok()?;
+        let mut count = 0;
+        let change = |content: Vec<u8>| {
+            let (text, places) = replace(&path, &content, &args).ok()?;
+            count = places;
+            Some(text.into_bytes())
+        };
+        let edit = Edit::foresee(sandbox.as_ref(), &path, change).await?;
+        Some(json!({"edit": edit, "places": count}))
+    }
+
+    async fn reconcile(
+        &self,
+        cx: &ToolContext<'_>,
+        args: StrReplaceArgs,
+        foreseen: Option<&Value>,
+    ) -> Reconciled {
+        let Ok(sandbox) = self.0.acquire(cx).await else { return Reconciled::Unknown };
+        let Ok(path) = sandbox.path(&args.path) else { return Reconciled::NotDone };
+        let places = foreseen.and_then(|noted| noted.get("places")).and_then(Value::as_u64);
+        let done = answer(places.and_then(|places| usize::try_from(places).ok()).unwrap_or(1));
+        let edit = foreseen.and_then(|noted| noted.get("edit"));
+        Edit::reconcile(sandbox.as_ref(), &path, edit, done).await
+    }
+}
+
+fn answer(places: usize) -> ToolOutput {
+    match places {
+        0 | 1 => "OK".into(),
+        count => format!("OK: replaced {count} occurrences").into(),
     }
 }
 

@@ -4,11 +4,13 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
+use hart_kernel::{Effect, Reconciled, ToolContext, ToolError, ToolOutput, TypedTool, async_trait};
 use hart_sandbox::WriteMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::edits::Edit;
 use crate::lenient::{Flag, Purpose};
 use crate::sandboxed::{Sandboxed, explain, failed};
 
@@ -42,6 +44,7 @@ Write a text file: make it, replace what is in it, or (with append) add to its e
 Put work in progress under /mnt/user-data/workspace and what the user shall get under \
 /mnt/user-data/outputs. To change a part of a file use str_replace. One call takes at most 80 KiB: write a \
 longer text in parts, the first without append and the others with it.";
+    const EFFECT: Effect = Effect::Once;
     type Args = WriteFileArgs;
 
     async fn run(&self, cx: &ToolContext<'_>, args: WriteFileArgs) -> Result<ToolOutput, ToolError> {
@@ -57,5 +60,31 @@ longer text in parts, the first without append and the others with it.";
         let mode = if args.append.0 { WriteMode::Append } else { WriteMode::Overwrite };
         sandbox.write(&path, args.content.as_bytes(), mode).await.map_err(explain)?;
         Ok("OK".into())
+    }
+
+    async fn foresee(&self, cx: &ToolContext<'_>, args: WriteFileArgs) -> Option<Value> {
+        let sandbox = self.0.acquire(cx).await.ok()?;
+        let path = sandbox.path(&args.path).ok()?;
+        let change = |mut content: Vec<u8>| {
+            if !args.append.0 {
+                content.clear();
+            }
+            content.extend_from_slice(args.content.as_bytes());
+            (args.content.len() <= MAX_BYTES).then_some(content)
+        };
+        Edit::foresee(sandbox.as_ref(), &path, change).await
+    }
+
+    async fn reconcile(
+        &self,
+        cx: &ToolContext<'_>,
+        args: WriteFileArgs,
+        foreseen: Option<&Value>,
+    ) -> Reconciled {
+        let Ok(sandbox) = self.0.acquire(cx).await else { return Reconciled::Unknown };
+        match sandbox.path(&args.path) {
+            Ok(path) => Edit::reconcile(sandbox.as_ref(), &path, foreseen, "OK".into()).await,
+            Err(_) => Reconciled::NotDone,
+        }
     }
 }

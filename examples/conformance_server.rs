@@ -1,88 +1,53 @@
 //! Serves an agent of one's own: three tools, a model at any OpenAI-compatible address, LangGraph's API in front.
 //!
-//! `cargo run -p hart-gateway --example conformance_server -- --port 8123 --model-base-url http://127.0.0.1:9901/v1`
+//! `cargo run -p hart-app --example conformance_server -- --port 8123 --model-base-url http://127.0.0.1:9901/v1`
 //! keeps its data in `HART_HOME` (or `.hart`) and prints its address when it is ready.
 #![allow(clippy::print_stdout, reason = "the ready line is for whoever waits for it")]
 
 use std::error::Error;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, Settings, router, serve, tend, with_page};
-use hart_kernel::{
-    Agent, AgentEvent, ChatModel, Checkpointer, EventSink, Interrupt, RunContext, SystemClock, Tool,
-    ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
+use hart_app::kernel::{
+    Agent, AgentEvent, ChatModel, EventSink, Interrupt, RunContext, Tool, ToolContext, ToolError, ToolOutput,
+    Typed, TypedTool, Update, async_trait,
 };
-use hart_models::{ModelConfig, ModelEntry};
-use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
-use hart_store::SqliteStore;
-use hart_types::{Message, ThreadId, ToolCallId};
+use hart_app::models::{self, ModelConfig, ModelEntry};
+use hart_app::types::{Message, ThreadId, ToolCallId};
+use hart_app::{CancellationToken, Env, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::read()?;
-    std::fs::create_dir_all(&args.home)?;
-    let parts = Parts {
-        store: Arc::new(SqliteStore::open(&args.home.join("hart.db"))?),
-        agents: Arc::new(MyAgents { model: args.model()? }),
-        workspaces: Arc::new(NoWorkspaces),
-        clock: Arc::new(SystemClock),
-    };
-    let runtime = Runtime::open(parts).await?;
-    tend(&runtime, Settings::default());
+    let model = args.model()?;
+    let server = Server::builder(&args.home)
+        .agent("agent", move |states| {
+            let tools: [Arc<dyn Tool>; 3] = [
+                Arc::new(Typed::new(GetWeather)),
+                Arc::new(Typed::new(AskHuman)),
+                Arc::new(Typed::new(Task { model: Arc::clone(&model) })),
+            ];
+            Agent::builder(Arc::clone(&model)).name("agent").tools(tools).checkpointer(states).build()
+        })
+        .about("Knows the weather and asks humans.")
+        .port(args.port)
+        .drain(Duration::from_secs(1))
+        .bind()
+        .await?;
+    println!("{}", server.url());
+
     let stop = CancellationToken::new();
-    let on_signal = stop.clone();
-    let served = serve(
-        SocketAddr::from(([127, 0, 0, 1], args.port)),
-        with_page(router(runtime.clone(), Access::default(), stop.clone())),
-        stop,
-        |address| println!("http://{address}"),
-    );
+    let mut serving = std::pin::pin!(server.run(stop.clone()));
     tokio::select! {
-        served = served => served?,
-        signal = tokio::signal::ctrl_c() => {
-            signal?;
-            on_signal.cancel();
-        }
+        served = &mut serving => return Ok(served?),
+        signal = tokio::signal::ctrl_c() => signal?,
     }
-    runtime.close(Duration::from_secs(1)).await;
-    Ok(())
-}
-
-/// Makes the one agent there is.
-struct MyAgents {
-    model: Arc<dyn ChatModel>,
-}
-
-#[async_trait]
-impl AgentFactory for MyAgents {
-    fn agents(&self) -> Vec<AgentInfo> {
-        vec![AgentInfo {
-            name: "agent".into(),
-            description: Some("Knows the weather and asks humans.".into()),
-        }]
-    }
-
-    async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
-        self.reader(&request.agent, Arc::clone(&request.checkpointer))
-    }
-
-    fn reader(&self, _agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
-        let tools: [Arc<dyn Tool>; 3] = [
-            Arc::new(Typed::new(GetWeather)),
-            Arc::new(Typed::new(AskHuman)),
-            Arc::new(Typed::new(Task { model: Arc::clone(&self.model) })),
-        ];
-        let agent =
-            Agent::builder(Arc::clone(&self.model)).name("agent").tools(tools).checkpointer(checkpointer);
-        agent.build().map_err(|error| FactoryError { error: "BuildError".into(), message: error.to_string() })
-    }
+    stop.cancel();
+    Ok(serving.await?)
 }
 
 struct GetWeather;
@@ -177,7 +142,8 @@ struct Args {
 
 impl Args {
     fn read() -> Result<Self, Box<dyn Error>> {
-        let home = std::env::var_os("HART_HOME").map_or_else(|| PathBuf::from(".hart"), PathBuf::from);
+        let home =
+            Env::from_process().get_non_empty("HART_HOME").map_or_else(|| ".hart".into(), PathBuf::from);
         let mut args = Self { port: 8123, base_url: "http://127.0.0.1:9901/v1".to_owned(), home };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -207,6 +173,6 @@ impl Args {
             ..ModelEntry::default()
         };
         let config = ModelConfig::resolve(entry, &|_| None)?;
-        Ok(hart_models::build(&config, &hart_models::http::client()?))
+        Ok(models::build(&config, &models::http::client()?))
     }
 }

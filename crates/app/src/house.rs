@@ -1,0 +1,54 @@
+//! What a server tells beyond threads and runs: its models and the files of its threads.
+//!
+//! Invariant: a file is read through the thread's sandbox, so that no link in it leads out.
+
+use std::sync::Arc;
+
+use hart_client::ModelInfo;
+use hart_gateway::House;
+use hart_kernel::async_trait;
+use hart_runtime::Workspace;
+use hart_sandbox::{SandboxProvider, VPath};
+use serde_json::Value;
+
+use crate::choice::{self, ChooseError, ModelListing};
+use crate::workshop::Workshop;
+
+/// Where a thread's own files are, as its agent sees it.
+const OWN: &str = "/mnt/user-data/";
+
+#[async_trait]
+impl House for Workshop {
+    async fn models(&self) -> Result<Vec<Value>, String> {
+        let models = models(self).await.map_err(|error| error.to_string())?;
+        let json = |model: &ModelInfo| serde_json::to_value(model).unwrap_or_default();
+        Ok(models.iter().map(json).collect())
+    }
+
+    async fn file(&self, of: &Workspace, path: &str) -> Option<Vec<u8>> {
+        file(self, of, path).await
+    }
+}
+
+pub(crate) async fn models(workshop: &Workshop) -> Result<Vec<ModelInfo>, ChooseError> {
+    Ok(choice::list(workshop).await?.into_iter().map(info).collect())
+}
+
+fn info(listing: ModelListing) -> ModelInfo {
+    let mut info = ModelInfo::new(listing.name, listing.provider, listing.model);
+    info.description = listing.description;
+    info.reason = listing.reason.to_string();
+    info.is_default = listing.is_default;
+    info
+}
+
+pub(crate) async fn file(workshop: &Workshop, of: &Workspace, path: &str) -> Option<Vec<u8>> {
+    let path = VPath::parse(path).ok().filter(|path| path.to_string().starts_with(OWN))?;
+    let sandbox = workshop.sandboxes.acquire(&of.thread, &of.user).await.ok()?;
+    sandbox.read(&path).await.ok()
+}
+
+/// Keeps the server's own routes from holding more than they need.
+pub(crate) fn of(workshop: &Arc<Workshop>) -> Arc<dyn House> {
+    Arc::clone(workshop) as Arc<dyn House>
+}

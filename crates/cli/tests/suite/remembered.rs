@@ -1,0 +1,113 @@
+//! `hart threads`, `runs`, `export`, `backup`: what is remembered, here and at a server.
+
+use hart_testkit::Turn;
+use serde_json::{Value, json};
+
+use super::bench::{Bench, offline};
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn without_data_there_is_nothing_to_see_and_none_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, code, says) in [
+        (&["threads"][..], 0, "there are no threads yet"),
+        (&["runs"], 0, "there are no runs yet"),
+        (&["threads", "show", "x"], 2, "there is no thread `x`"),
+        (&["threads", "delete", "x"], 2, "there is no thread `x`"),
+        (&["runs", "show", "x"], 2, "there is no run `x`"),
+        (&["runs", "cancel", "x"], 2, "there is no run `x`"),
+        (&["export", "x"], 2, "there is no run `x`"),
+        (&["backup", "copy.db"], 2, "there is nothing to back up"),
+    ] {
+        let ran = offline(dir.path()).args(args.iter().copied()).run();
+        assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
+    }
+    assert!(!dir.path().join(".hart").exists() && !dir.path().join("copy.db").exists());
+}
+
+#[test]
+fn threads_and_runs_are_listed_shown_and_deleted() {
+    let bench = Bench::with([
+        Turn::new().tool_call("c1", "bash", json!({"description": "compute", "command": "echo 42"})),
+        Turn::new().text("It is 42."),
+        Turn::status(401),
+    ]);
+    let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
+    hart(&["run", "--thread", "sums", "6 times 7?"]).success().stdout.clear();
+    assert_eq!(hart(&["run", "--thread", "other", "hello"]).code, Some(1));
+
+    let listed = hart(&["threads"]).success().stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].starts_with("other ") && lines[0].contains("error"), "{listed}");
+    assert!(lines[1].starts_with("sums ") && lines[1].contains("6 times 7?"), "{listed}");
+    let one = json_of(&hart(&["threads", "list", "--json", "-n", "1"]).success().stdout);
+    assert_eq!((one.as_array().unwrap().len(), &one[0]["id"]), (1, &json!("other")));
+    let shown = hart(&["threads", "show", "sums"]).success().stdout;
+    assert!(
+        shown.contains("> 6 times 7?") && shown.contains("● bash  compute") && shown.contains("It is 42.")
+    );
+    let state = json_of(&hart(&["threads", "show", "sums", "--json"]).success().stdout);
+    assert_eq!(state["values"]["messages"][0]["content"], "6 times 7?");
+
+    let runs = json_of(&hart(&["runs", "--json"]).success().stdout);
+    let status: Vec<&str> =
+        runs.as_array().unwrap().iter().filter_map(|run| run["status"].as_str()).collect();
+    assert_eq!(status, ["error", "success"]);
+    let of_one = hart(&["runs", "list", "--thread", "sums"]).success().stdout;
+    assert_eq!(of_one.lines().count(), 1, "{of_one}");
+    let failed = hart(&["runs", "show", runs[0]["run_id"].as_str().unwrap()]).success().stdout;
+    assert!(failed.contains("error: ") && failed.contains("401"), "{failed}");
+    let ended = hart(&["runs", "cancel", runs[1]["run_id"].as_str().unwrap()]).success();
+    assert!(ended.stderr.contains("success"), "{}", ended.stderr);
+
+    hart(&["threads", "delete", "sums"]).success().stdout.clear();
+    assert_eq!(hart(&["threads", "show", "sums"]).code, Some(2));
+    assert_eq!(json_of(&hart(&["runs", "--json"]).success().stdout).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_run_is_exported_and_played_again_without_a_model() {
+    let bench = Bench::with([
+        Turn::new().text("before"),
+        Turn::new().text("Let me see.").tool_call("c1", "bash", json!({"command": "echo 42"})),
+        Turn::new().text("It is 42."),
+    ]);
+    let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
+    hart(&["run", "--thread", "t", "something else"]).success().stdout.clear();
+    hart(&["run", "--thread", "t", "compute"]).success().stdout.clear();
+    let runs = json_of(&hart(&["runs", "--json"]).success().stdout);
+    let run = runs[0]["run_id"].as_str().unwrap();
+    let bundle = json_of(&hart(&["export", run]).success().stdout);
+    assert_eq!((&bundle["version"], &bundle["run"]["run_id"]), (&json!(1), &json!(run)));
+    let messages = bundle["messages"].as_array().unwrap();
+    assert_eq!(messages.first().unwrap()["content"], "compute");
+    assert_eq!(messages.last().unwrap()["content"], "It is 42.");
+    let events = bundle["events"].as_array().unwrap();
+    assert_eq!((&events[0]["event"], &events.last().unwrap()["event"]), (&json!("metadata"), &json!("end")));
+    assert_eq!(bundle["cassette"]["calls"].as_array().unwrap().len(), 2);
+
+    let asked = bench.server.requests().len();
+    hart(&["export", run, "-o", "run.json"]).success().stdout.clear();
+    let played = offline(bench.dir.path()).args(["run", "--replay", "run.json", "compute"]).run().success();
+    assert_eq!(played.stdout, "Let me see.\nIt is 42.\n");
+    assert_eq!(bench.server.requests().len(), asked);
+}
+
+#[test]
+fn a_backup_is_a_database_of_its_own() {
+    let bench = Bench::with([Turn::new().text("one")]);
+    bench.hart().args(["run", "--thread", "t", "a"]).run().success().stdout.clear();
+    bench.hart().args(["backup", "copy.db"]).run().success().stdout.clear();
+    let again = bench.hart().args(["backup", "copy.db"]).run();
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+    let other = bench.dir.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(bench.dir.path().join("copy.db"), other.join("hart.db")).unwrap();
+    let listed = bench.hart().env("HART_HOME", &other).arg("threads").run().success();
+    assert!(listed.stdout.starts_with("t "), "{}", listed.stdout);
+}

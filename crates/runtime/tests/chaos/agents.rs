@@ -1,0 +1,132 @@
+//! What is run to death: the whole chain over real files and commands, a model that follows a plan, and tools whose
+//! effects somebody outside counts.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream;
+use hart_agent::SuperAgent;
+use hart_agent::middleware::Sandbox;
+use hart_kernel::*;
+use hart_runtime::*;
+use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
+use hart_types::{Ai, Body, Message, ToolCall};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::fragile::Fuse;
+
+pub(crate) struct Agents {
+    pub(crate) home: PathBuf,
+    pub(crate) oracle: u16,
+    pub(crate) fuse: Arc<Fuse>,
+}
+
+#[async_trait]
+impl AgentFactory for Agents {
+    fn agents(&self) -> Vec<AgentInfo> {
+        vec![AgentInfo { name: "agent".into(), description: None }]
+    }
+
+    async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
+        self.reader(&request.agent, request.checkpointer.clone())
+    }
+
+    fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
+        let provider = LocalSandboxProvider::new(SandboxConfig::default(), self.home.clone(), None).unwrap();
+        let mut builder = SuperAgent::builder(Arc::new(Planned))
+            .sandbox(Sandbox::new(Arc::new(provider), SandboxConfig::default()))
+            .checkpointer(checkpointer);
+        let effects = [
+            ("notify", Effect::Once),
+            ("put", Effect::Idempotent),
+            ("peek", Effect::Pure),
+            ("ask", Effect::Once),
+        ];
+        for (name, effect) in effects {
+            let spec = ToolSpec {
+                name: name.into(),
+                description: "Does it.".into(),
+                input_schema: json!({"type": "object", "properties": {"what": {"type": "string"}}}),
+                effect,
+            };
+            let (oracle, fuse) = (self.oracle, Arc::clone(&self.fuse));
+            builder = builder.tool(Arc::new(Outside { spec: Arc::new(spec), oracle, fuse }));
+        }
+        Ok(builder.build().unwrap())
+    }
+}
+
+/// A tool that asks the oracle to do something.
+struct Outside {
+    spec: Arc<ToolSpec>,
+    oracle: u16,
+    fuse: Arc<Fuse>,
+}
+
+#[async_trait]
+impl Tool for Outside {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let what = args["what"].as_str().unwrap().to_owned();
+        if self.spec.name == "ask" {
+            let answer = cx.interrupt(Interrupt::new(cx.call_id.as_str(), json!({"question": what})))?;
+            return Ok(format!("answered: {}", answer.as_str().unwrap()).into());
+        }
+        let key = cx.effect.map_or_else(|| "-".to_owned(), |key| key.as_str().to_owned());
+        let line = format!("{} {what} {key}\n", self.spec.name);
+        let oracle = self.oracle;
+        let asked = tokio::task::spawn_blocking(move || {
+            let mut oracle = TcpStream::connect(("127.0.0.1", oracle)).unwrap();
+            oracle.write_all(line.as_bytes()).unwrap();
+            BufReader::new(oracle).read_line(&mut String::new()).unwrap();
+        });
+        self.fuse.around("effect", asked).await.unwrap();
+        Ok(format!("{} {what}: done", self.spec.name).into())
+    }
+}
+
+/// Does what the first message of the conversation says: a list of batches of calls, then an answer.
+struct Planned;
+
+#[async_trait]
+impl ChatModel for Planned {
+    fn profile(&self) -> &ModelProfile {
+        static PROFILE: std::sync::LazyLock<ModelProfile> =
+            std::sync::LazyLock::new(|| ModelProfile { name: "planned".into(), ..ModelProfile::default() });
+        &PROFILE
+    }
+
+    async fn stream(&self, request: ChatRequest, _: &CancellationToken) -> Result<ChatStream, ModelError> {
+        let plan = request.messages.iter().find_map(|message| {
+            let text = message.text();
+            let start = text.find("PLAN ")?;
+            serde_json::from_str::<Vec<Vec<(String, Value)>>>(text.get(start + 5..)?.lines().next()?).ok()
+        });
+        let done = request.messages.iter().filter(|message| message.as_ai().is_some()).count();
+        let Some(plan) = plan else { return Ok(spoken("A title".into(), Vec::new())) };
+        let Some(batch) = plan.get(done) else { return Ok(spoken("all is done".into(), Vec::new())) };
+        let call = |(tool, args): &(String, Value)| {
+            // As real providers do: a call that is asked for again has another id.
+            let id = uuid::Uuid::now_v7().to_string();
+            ToolCall::new(id, tool.as_str(), args.as_object().unwrap().clone())
+        };
+        Ok(spoken(format!("step {done} of the plan"), batch.iter().map(call).collect()))
+    }
+}
+
+fn spoken(text: String, tool_calls: Vec<ToolCall>) -> ChatStream {
+    let mut chunks: Vec<_> = text.split_inclusive(' ').map(|word| ChatChunk::Text(word.to_owned())).collect();
+    chunks.push(ChatChunk::Done(Box::new(Message::new(Body::Ai(Ai { tool_calls, ..Ai::default() }), text))));
+    Box::pin(stream::unfold(chunks.into_iter(), move |mut rest| async move {
+        let chunk = rest.next()?;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        Some((Ok(chunk), rest))
+    }))
+}

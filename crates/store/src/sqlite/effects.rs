@@ -1,0 +1,93 @@
+//! Effects in SQLite.
+//!
+//! Invariant: a token is compared in the transaction that writes.
+
+use async_trait::async_trait;
+use hart_kernel::{Begun, EffectKey};
+use hart_runtime::port::{Effects, Lease, StoreError};
+use hart_types::RunId;
+use rusqlite::{Connection, Row, params};
+use serde_json::Value;
+
+use super::row::{get_optional_json, get_text, json};
+use super::{SqliteStore, leases};
+
+#[async_trait]
+impl Effects for SqliteStore {
+    async fn effects(&self, run: &RunId) -> Result<Vec<Begun>, StoreError> {
+        let run = run.clone();
+        self.read(move |db| {
+            db.prepare_cached("SELECT * FROM effects WHERE run = ?1 ORDER BY n")?
+                .query_map([run.as_str()], read)?
+                .collect()
+        })
+        .await
+    }
+
+    async fn begin_effect(&self, begun: Begun, lease: &Lease) -> Result<(), StoreError> {
+        self.held(lease, move |db, run| {
+            db.prepare_cached(
+                "INSERT INTO effects (run, key, tool, call, foreseen) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT DO NOTHING",
+            )?
+            .execute(params![
+                run.as_str(),
+                begun.key.as_str(),
+                begun.tool,
+                begun.call.as_str(),
+                begun.foreseen.as_ref().map(json),
+            ])
+        })
+        .await
+    }
+
+    async fn finish_effect(&self, key: &EffectKey, outcome: Value, lease: &Lease) -> Result<(), StoreError> {
+        let key = key.clone();
+        self.held(lease, move |db, run| {
+            db.prepare_cached("UPDATE effects SET outcome = ?3 WHERE run = ?1 AND key = ?2")?
+                .execute(params![run.as_str(), key.as_str(), json(&outcome)])
+        })
+        .await
+    }
+
+    async fn withdraw_effect(&self, key: &EffectKey, lease: &Lease) -> Result<(), StoreError> {
+        let key = key.clone();
+        self.held(lease, move |db, run| {
+            db.prepare_cached("DELETE FROM effects WHERE run = ?1 AND key = ?2")?
+                .execute([run.as_str(), key.as_str()])
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    /// Writes for a run that is still the lease's.
+    async fn held(
+        &self,
+        lease: &Lease,
+        work: impl FnOnce(&Connection, &RunId) -> rusqlite::Result<usize> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let (lease, lost) = (lease.clone(), StoreError::Lost(lease.run.clone()));
+        let written = self.write(move |db| match leases::is_held(db, &lease)? {
+            true => work(db, &lease.run).map(Some),
+            false => Ok(None),
+        });
+        written.await?.map(|_| ()).ok_or(lost)
+    }
+}
+
+/// What a run that has ended did is told by its thread.
+pub(super) fn forget(db: &Connection, run: &RunId) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM effects WHERE run = ?1")?.execute([run.as_str()])?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Begun> {
+    Ok(Begun {
+        key: get_text(row, "key")?,
+        tool: row.get("tool")?,
+        call: get_text(row, "call")?,
+        foreseen: get_optional_json(row, "foreseen")?,
+        outcome: get_optional_json(row, "outcome")?,
+    })
+}
