@@ -301,3 +301,29 @@ impl Crons for Fragile {
         self.fuse.around("next_due", self.inner.next_due()).await
     }
 }
+
+#[async_trait]
+impl Outbox for Fragile {
+    async fn due_letters(&self, now: Timestamp, limit: u64) -> Result<Vec<Letter>, StoreError> {
+        self.fuse.around("due_letters", self.inner.due_letters(now, limit)).await
+    }
+    async fn next_letter(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.fuse.around("next_letter", self.inner.next_letter()).await
+    }
+    async fn put_off(&self, letter: &Letter, attempts: u32, until: Timestamp) -> Result<bool, StoreError> {
+        self.fuse.around("put_off", self.inner.put_off(letter, attempts, until)).await
+    }
+    async fn drop_letter(&self, id: u64) -> Result<(), StoreError> {
+        self.fuse.around("drop_letter", self.inner.drop_letter(id)).await
+    }
+}
+
+#[async_trait]
+impl Vitals for Fragile {
+    fn waiting_writes(&self) -> u64 {
+        self.inner.waiting_writes()
+    }
+    async fn active_runs(&self) -> Result<ActiveRuns, StoreError> {
+        self.inner.active_runs().await
+    }
+}
