@@ -23,7 +23,7 @@ if [ "$(cat "$dir/installed" 2>/dev/null)" != "${packages[*]}" ]; then
     echo "${packages[*]}" >"$dir/installed"
 fi
 
-"${CARGO:-cargo}" build --locked --quiet -p hart-gateway --example conformance_server
+"${CARGO:-cargo}" build --locked --quiet -p hart-app --example conformance_server
 home=$(mktemp -d)
 # No model answers at that address: runs begin and fail, which is an answer too.
 HART_HOME=$home "${CARGO_TARGET_DIR:-target}/debug/examples/conformance_server" --port 0 \

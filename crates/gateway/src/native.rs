@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -17,7 +17,9 @@ use serde_json::{Value, json};
 
 use crate::error::{ApiError, ApiResult};
 use crate::guard::{self, Access};
-use crate::parse::{Query, limit_of, thread_id};
+use crate::parse::{Path, Query, limit_of, thread_id};
+use crate::request;
+use crate::settings::Settings;
 use crate::wire::run;
 
 /// What a server can tell beyond threads and runs. Implemented where agents are configured.
@@ -47,6 +49,7 @@ pub fn native(runtime: Runtime, house: Arc<dyn House>, access: Access) -> Router
         .method_not_allowed_fallback(crate::error::method_not_allowed)
         .with_state(Native { runtime, house })
         .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard::watch))
+        .layer(axum::middleware::from_fn_with_state(Settings::default(), request::attend))
 }
 
 async fn runs(State(native): State<Native>, query: Query) -> ApiResult<Json<Value>> {
