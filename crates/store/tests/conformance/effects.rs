@@ -48,7 +48,6 @@ async fn effects_are_kept_in_order_until_the_run_ends() {
             thread_status: ThreadStatus::Idle,
             at: at(9),
             base: None,
-            values: None,
             events: Vec::new(),
             values: None,
         };
