@@ -13,6 +13,7 @@ use hart_app::{App, CancellationToken, Env, ModelChoice, OpenError};
 use hart_client::{Client, ClientError, HttpClient};
 use hart_types::ThreadId;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
@@ -50,13 +51,32 @@ impl Session {
         Self::open_at(&ServerArgs::default(), global, terminal)
     }
 
+    /// With a layer of the command's own above the configuration.
+    pub(crate) fn open_with(
+        global: &GlobalArgs,
+        terminal: &Terminal,
+        overrides: Option<Value>,
+    ) -> Result<Self, Failure> {
+        Self::prepare(&ServerArgs::default(), global, terminal, overrides)
+    }
+
     pub(crate) fn open_at(
         at: &ServerArgs,
         global: &GlobalArgs,
         terminal: &Terminal,
     ) -> Result<Self, Failure> {
+        Self::prepare(at, global, terminal, None)
+    }
+
+    fn prepare(
+        at: &ServerArgs,
+        global: &GlobalArgs,
+        terminal: &Terminal,
+        overrides: Option<Value>,
+    ) -> Result<Self, Failure> {
         let env = Env::from_process();
-        let config = AppConfig::load(load_options(global, &env)?).map_err(OpenError::from)?;
+        let options = LoadOptions { overrides, ..load_options(global, &env)? };
+        let config = AppConfig::load(options).map_err(OpenError::from)?;
         log::start(terminal, &env, global.verbose, config.log_level);
         let app = App::with_config(config, env)?;
         for warning in &app.config().warnings {

@@ -76,13 +76,13 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_thread_stays() {
     let server = Server::over(dir.path(), vec![ScriptedTurn::text("two")], soon).await;
     let requested = told[1].id.as_str();
     for from in ["-1", requested] {
-        // Until it is forgotten the stream is whole.
+        // Until it is forgotten the stream is whole; in that very moment there is nothing.
         let gap = loop {
             let lines = again(&server, &way, from).await;
             if lines.len() == 1 {
                 break lines;
             }
-            assert_eq!(lines.last(), told.last());
+            assert!(lines.is_empty() || lines.last() == told.last(), "{lines:?}");
         };
         assert_eq!((gap[0].event.as_str(), &gap[0].data["requested_event_id"]), ("gap", &json!(from)));
         assert_eq!(gap[0].data["earliest_available_event_id"], Value::Null);

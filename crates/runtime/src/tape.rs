@@ -108,6 +108,10 @@ impl Tape {
             // The recorder lives as long as the tape is open.
             let _ = changes.changed().await;
         }
+        self.put(logged, reached).await;
+    }
+
+    async fn put(&self, logged: Logged, reached: Option<Reached>) {
         let payload = serde_json::to_vec(&logged).unwrap_or_default().into();
         let put = |reel: &mut Reel, id| {
             reel.entries.push_back(Arc::new(Entry { id, logged, reached, payload }));
@@ -256,6 +260,7 @@ impl Tape {
     /// was said by whoever no longer has the run is said by somebody else.
     pub(crate) async fn record(&self, lease: &Lease) -> Result<(), StoreError> {
         let mut changes = self.changed.subscribe();
+        let mut stands_still = false;
         loop {
             let (batch, done) = self.to_record();
             if batch.is_empty() {
@@ -267,8 +272,18 @@ impl Tape {
             }
             let last = batch.last().map_or(0, |event| event.id.seq);
             match self.store.append_events(batch, lease).await {
-                Ok(()) => self.recorded(last),
+                Ok(()) => {
+                    stands_still = false;
+                    self.recorded(last);
+                }
                 Err(error @ StoreError::Lost(_)) => return Err(error),
+                Err(StoreError::Full) => {
+                    if !std::mem::replace(&mut stands_still, true) {
+                        tracing::error!(run = %self.run, "storage_full: the disk is full; the run waits");
+                        self.put(storage_full(), None).await;
+                    }
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
                 Err(error) => {
                     tracing::error!(run = %self.run, %error, "events cannot be stored; trying again");
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -306,6 +321,13 @@ impl Tape {
     fn reel(&self) -> MutexGuard<'_, Reel> {
         self.reel.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whoever follows a run that stands still is told why.
+fn storage_full() -> Logged {
+    let message = StoreError::Full.to_string();
+    let data = serde_json::json!({"type": "storage_full", "message": message});
+    Logged { namespace: Vec::new(), event: LogEvent::Custom { data } }
 }
 
 impl std::fmt::Debug for Tape {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -126,6 +127,17 @@ impl Hart {
     /// What the process reads, to the end. Without it, `run` gives it nothing and `spawn` keeps the pipe open.
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(text.into());
+        self
+    }
+
+    /// Gives it a file system of that size at `home`, which no other process sees but through `/proc/PID/root`.
+    pub fn on_a_disk_of(mut self, home: &Path, size: &str) -> Self {
+        const MOUNT: &str = r#"mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@""#;
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0);
+        let alone = if is_root { "--mount" } else { "--map-root-user" };
+        let bin = std::mem::replace(&mut self.bin, "unshare".into());
+        let wrap = [alone, "--mount", "sh", "-c", MOUNT, "sh", size].map(OsString::from);
+        self.args = wrap.into_iter().chain([home.into(), bin.into()]).chain(self.args).collect();
         self
     }
 

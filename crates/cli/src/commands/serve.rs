@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::process;
 
 use hart_app::{App, CancellationToken, ModelChoice, ServeError, Server, ServerError};
+use serde_json::json;
 
 use crate::args::GlobalArgs;
 use crate::browser;
@@ -40,10 +41,14 @@ pub(crate) struct ServeArgs {
     /// Open it in a browser, where there is one.
     #[arg(long)]
     open: bool,
+    /// End runs that a crash or a restart cut off with an error, instead of going on with them (`server.resume`).
+    #[arg(long)]
+    no_resume: bool,
 }
 
 pub(crate) fn run(args: ServeArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let session = Session::open(global, terminal)?;
+    let overrides = args.no_resume.then(|| json!({"server": {"resume": false}}));
+    let session = Session::open_with(global, terminal, overrides)?;
     session.block_on(serve(&session, &args))?
 }
 

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use hart_testkit::Turn;
@@ -19,7 +20,11 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn start(hart: Hart) -> Self {
-        let process = hart.args(["serve", "--port", "0"]).spawn();
+        Self::start_with(hart, &[])
+    }
+
+    fn start_with(hart: Hart, options: &[&str]) -> Self {
+        let process = hart.args(["serve", "--port", "0"]).args(options.iter().copied()).spawn();
         process.wait_for_stdout("\n");
         let line = process.stdout_so_far();
         let address = line.strip_prefix("ready: http://").expect("the ready line").trim();
@@ -304,3 +309,82 @@ fn a_thread_whose_hart_was_killed_goes_on() {
     assert_eq!(ran.stdout, "here again\n");
     assert!(bench.server.last_request().texts_of("user").concat().contains("remember this"));
 }
+
+/// On a file system of a few megabytes that only the server sees; the test reaches it through the server's process.
+#[test]
+fn a_full_disk_makes_runs_wait_and_loses_nothing() {
+    let words: Vec<String> = (0..60).map(|n| format!("word{n} ")).collect();
+    let bench = Bench::with([Turn::new().text_fragments(words).event_delay(Duration::from_millis(50))]);
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let home = bench.dir.path().join(".hart");
+    std::fs::create_dir(&home).unwrap();
+    let served = Served::start(bench.hart().on_a_disk_of(&home, "8m"));
+    let inside = Path::new("/proc").join(served.process.pid().to_string()).join("root");
+    let filler = inside.join(home.strip_prefix("/").unwrap()).join("filler");
+
+    let mut asked = question();
+    asked["stream_mode"] = json!(["messages-tuple", "custom"]);
+    let mut stream = served.request("POST", "/runs/stream", "", &asked);
+    let mut first = [0; 1];
+    stream.read_exact(&mut first).unwrap();
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let told = read_until(&mut stream, "storage_full");
+    assert!(told.contains("the disk is full; free some space"), "{told}");
+    let found = served.ask("POST", "/threads/search", "", &json!({}));
+    assert!(found.starts_with("HTTP/1.1 200"), "reading goes on: {found}");
+    let refused = served.ask("POST", "/threads", "", &json!({}));
+    assert!(refused.starts_with("HTTP/1.1 507"), "{refused}");
+
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    let rest = read(stream);
+    assert!(
+        rest.contains("word59") && rest.contains("event: end") && !rest.contains("event: error"),
+        "{rest}"
+    );
+    served.process.terminate();
+    let _ = served.process.wait().success();
+}
+
+fn read_until(stream: &mut TcpStream, needle: &str) -> String {
+    let (mut told, mut part) = (String::new(), [0; 4096]);
+    while !told.contains(needle) {
+        let count = stream.read(&mut part).unwrap();
+        assert!(count > 0, "the stream ended without `{needle}`: {told}");
+        told.push_str(&String::from_utf8_lossy(&part[..count]));
+    }
+    told
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_after_a_restart_unless_it_may_not() {
+    for (options, status, calls) in [(&[][..], "success", 2), (&["--no-resume"][..], "error", 1)] {
+        let bench =
+            Bench::with([Turn::new().text("half ").hang_after(1), Turn::new().text("The whole answer.")]);
+        bench.write("config.yaml", "title: {enabled: false}\n");
+        let served = Served::start(bench.hart());
+        let thread = served.ask("POST", "/threads", "", &json!({"thread_id": THREAD}));
+        assert!(thread.starts_with("HTTP/1.1 200"), "{thread}");
+        let mut stream = served.request("POST", &format!("/threads/{THREAD}/runs/stream"), "", &question());
+        read_until(&mut stream, "event: ");
+        while bench.server.requests().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        served.process.kill();
+        let _ = served.process.wait();
+
+        let served = Served::start_with(bench.hart(), options);
+        let ended = loop {
+            let runs = served.ask("GET", &format!("/threads/{THREAD}/runs"), "", &json!({}));
+            if !runs.contains(r#""status":"running""#) && !runs.contains(r#""status":"pending""#) {
+                break runs;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(ended.contains(&format!(r#""status":"{status}""#)), "{options:?}: {ended}");
+        assert_eq!(bench.server.requests().len(), calls, "{options:?}");
+    }
+}
+
+const THREAD: &str = "0199a0b1-0000-7000-8000-000000000001";

@@ -21,8 +21,8 @@ pub(super) struct Writer {
     waiting: Shared<AtomicU64>,
 }
 
-/// Does its work inside the open transaction, and gives what to do once that is decided.
-type Job = Box<dyn FnOnce(&Connection) -> Finish + Send>;
+/// Does its work inside the open transaction, if there is one, and gives what to do once that is decided.
+type Job = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Finish + Send>;
 type Finish = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 impl Writer {
@@ -42,8 +42,8 @@ impl Writer {
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            let done = alone(connection, work);
+        let job: Job = Box::new(move |opened| {
+            let done = opened.and_then(|connection| alone(connection, work));
             Box::new(move |committed: Result<(), StoreError>| {
                 // Nobody may be waiting any more; the work is done all the same.
                 let _ = reply.send(committed.and(done));
@@ -74,12 +74,12 @@ impl Drop for Waits<'_> {
 fn serve(connection: &Connection, queue: &Receiver<Job>) {
     while let Ok(first) = queue.recv() {
         if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
-            // The work is dropped with its reply, and whoever waits is told that the database is gone.
             tracing::error!(%error, "no transaction could be opened");
+            first(Err(failure(error)))(Ok(()));
             continue;
         }
-        let mut finished = vec![first(connection)];
-        finished.extend(queue.try_iter().take(GROUP - 1).map(|job| job(connection)));
+        let mut finished = vec![first(Ok(connection))];
+        finished.extend(queue.try_iter().take(GROUP - 1).map(|job| job(Ok(connection))));
         let committed = connection.execute_batch("COMMIT");
         if let Err(error) = &committed {
             tracing::error!(%error, "a commit failed");
