@@ -79,6 +79,9 @@ impl ToolCallRunner<'_> {
     /// The state that outcomes of the journal lead to: what the other calls of the batch must see. What earlier batches
     /// came to is in the state already.
     pub(crate) fn with_noted(&self, cx: &RunContext, batch: &[Pending], mut state: State) -> State {
+        if self.begun.is_empty() {
+            return state;
+        }
         for pending in batch {
             let Pending::Valid { id, call } = pending else { continue };
             let call = self.by_its_own_name(call);
