@@ -103,10 +103,14 @@ impl Scan<'_> {
         is_tag(&name) && (start == at + usize::from(slash) || self.closes(end))
     }
 
-    /// `<|word|>`, as chat templates write it.
+    /// `<|word|>`, as chat templates write it. However long the word is: it holds no bracket, so nothing is looked at
+    /// twice.
     fn is_token(&mut self, start: usize) -> bool {
-        let (name, end) = self.name(start);
-        !name.is_empty()
+        let mut end = start;
+        while self.peek(end).and_then(folded).is_some() {
+            end += 1;
+        }
+        end > start
             && self.peek(end).is_some_and(|c| narrow(c) == '|')
             && self.peek(end + 1).is_some_and(|c| narrow(c) == '>')
     }
