@@ -177,6 +177,20 @@ struct Outcome {
     workspace: Vec<(String, String)>,
 }
 
+impl Outcome {
+    /// Whether whoever followed the streams knows what the thread holds. Results of one batch are told as they come, and
+    /// are in the thread in the order of their calls.
+    fn is_told(&self) -> bool {
+        let mut transcript = self.transcript.clone();
+        sort_batches(&mut transcript);
+        self.streamed == transcript
+    }
+}
+
+fn sort_batches(list: &mut [(String, String)]) {
+    list.chunk_by_mut(|one, other| one.0 == "tool" && other.0 == "tool").for_each(<[_]>::sort);
+}
+
 const UNKNOWN: &str = "not known whether it took effect";
 
 /// The outcome is that of an undisturbed run, but for what is said to be unknown.
@@ -184,7 +198,7 @@ fn assert_same(place: &str, outcome: Outcome, expected: &Outcome) {
     let unknown: Vec<bool> = outcome.transcript.iter().map(|(_, text)| text.contains(UNKNOWN)).collect();
     let has_unknown = unknown.contains(&true);
     assert_eq!(outcome.transcript.len(), expected.transcript.len(), "{place}: {:#?}", outcome.transcript);
-    assert_eq!(outcome.streamed, outcome.transcript, "{place}: the stream has holes");
+    assert!(outcome.is_told(), "{place}: the stream has holes: {outcome:#?}");
     for ((found, wanted), unknown) in outcome.transcript.iter().zip(&expected.transcript).zip(&unknown) {
         // Of a command that was cut off, a file tells how far it came.
         let differs = *unknown || (place.starts_with("command") && has_unknown && found.0 == "tool");
@@ -308,12 +322,7 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
     transcript.retain(told);
     let mut streamed: Vec<_> = streamed.iter().map(|(_, message)| text(message)).collect();
     streamed.retain(told);
-    // Results of one batch are told as they come, and are in the thread in the order of their calls.
-    let order = |list: &mut Vec<(String, String)>| {
-        list.chunk_by_mut(|one, other| one.0 == "tool" && other.0 == "tool").for_each(<[_]>::sort);
-    };
-    order(&mut transcript);
-    order(&mut streamed);
+    sort_batches(&mut streamed);
     let workspace = home.join("users/default/threads/t/user-data/workspace");
     let mut files: Vec<_> = std::fs::read_dir(workspace)
         .into_iter()
@@ -355,7 +364,7 @@ fn undisturbed(plan: &Value) -> (Outcome, HashMap<String, u32>) {
     assert!(!cell.run(""));
     let counts = std::fs::read(cell.home.path().join("counts.json")).unwrap();
     let outcome = cell.outcome();
-    assert_eq!(outcome.streamed, outcome.transcript);
+    assert!(outcome.is_told(), "{outcome:#?}");
     (outcome, serde_json::from_slice(&counts).unwrap())
 }
 
