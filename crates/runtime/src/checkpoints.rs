@@ -4,7 +4,6 @@
 //! them before the run is called ended.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use hart_kernel::{CheckpointError, Checkpointer, Step, async_trait};
 use hart_types::{CheckpointId, Durability, ThreadId};
@@ -91,19 +90,17 @@ async fn finished(writing: JoinHandle<Written>) -> Written {
 }
 
 impl Destination {
-    /// A full disk is waited for: the run stands still and goes on by itself.
+    /// A full disk is waited for: the run stands still and goes on by itself. Who writes by hand is told at once.
     async fn write(&self, thread: &ThreadId, steps: Vec<Step>) -> Written {
-        if let Some((_, tape)) = &self.run {
-            // A step whose story is not in the log would leave a hole in it after a crash.
-            tape.flushed().await;
-        }
-        let lease = self.run.as_ref().map(|(lease, _)| lease);
+        let Some((lease, tape)) = &self.run else {
+            return self.store.append_steps(thread, steps, None).await.map_err(failed);
+        };
+        // A step whose story is not in the log would leave a hole in it after a crash.
+        tape.flushed().await;
+        let mut told = false;
         loop {
-            match self.store.append_steps(thread, steps.clone(), lease).await {
-                Err(StoreError::Full) => {
-                    tracing::error!(%thread, "storage_full: the disk is full; the run waits");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
+            match self.store.append_steps(thread, steps.clone(), Some(lease)).await {
+                Err(StoreError::Full) => tape.wait_for_room(&mut told).await,
                 Err(error @ StoreError::Lost(_)) => {
                     self.lost.cancel();
                     return Err(failed(error));

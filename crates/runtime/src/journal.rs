@@ -3,7 +3,6 @@
 //! Invariant: an effect is begun only behind a durable step that asks for it, so that a crash finds both or neither.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hart_kernel::{Begun, CheckpointError, EffectKey, Journal, async_trait};
 use hart_types::ThreadId;
@@ -12,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::checkpoints::{StepLog, failed};
 use crate::port::{Lease, Store, StoreError};
+use crate::tape::Tape;
 
 pub(crate) struct RunJournal {
     pub(crate) store: Arc<dyn Store>,
@@ -20,6 +20,7 @@ pub(crate) struct RunJournal {
     /// Told when the run is no longer ours.
     pub(crate) lost: CancellationToken,
     pub(crate) steps: Arc<StepLog>,
+    pub(crate) tape: Arc<Tape>,
 }
 
 impl RunJournal {
@@ -28,12 +29,10 @@ impl RunJournal {
         &self,
         write: impl Fn() -> F,
     ) -> Result<T, CheckpointError> {
+        let mut told = false;
         loop {
             match write().await {
-                Err(StoreError::Full) => {
-                    tracing::error!(run = %self.lease.run, "storage_full: the disk is full; the run waits");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
+                Err(StoreError::Full) => self.tape.wait_for_room(&mut told).await,
                 Err(error @ StoreError::Lost(_)) => {
                     self.lost.cancel();
                     return Err(failed(error));

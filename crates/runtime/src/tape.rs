@@ -256,11 +256,20 @@ impl Tape {
         }
     }
 
+    /// Waits a moment for room on a full disk. Whoever follows the run is told once why it stands still.
+    pub(crate) async fn wait_for_room(&self, told: &mut bool) {
+        if !std::mem::replace(told, true) {
+            tracing::error!(run = %self.run, "storage_full: the disk is full; the run waits");
+            self.put(storage_full(), None).await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+
     /// Puts everything into the store until the tape is closed and all of it is there. An error is the end of it: what
     /// was said by whoever no longer has the run is said by somebody else.
     pub(crate) async fn record(&self, lease: &Lease) -> Result<(), StoreError> {
         let mut changes = self.changed.subscribe();
-        let mut stands_still = false;
+        let mut told = false;
         loop {
             let (batch, done) = self.to_record();
             if batch.is_empty() {
@@ -273,17 +282,11 @@ impl Tape {
             let last = batch.last().map_or(0, |event| event.id.seq);
             match self.store.append_events(batch, lease).await {
                 Ok(()) => {
-                    stands_still = false;
+                    told = false;
                     self.recorded(last);
                 }
                 Err(error @ StoreError::Lost(_)) => return Err(error),
-                Err(StoreError::Full) => {
-                    if !std::mem::replace(&mut stands_still, true) {
-                        tracing::error!(run = %self.run, "storage_full: the disk is full; the run waits");
-                        self.put(storage_full(), None).await;
-                    }
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
+                Err(StoreError::Full) => self.wait_for_room(&mut told).await,
                 Err(error) => {
                     tracing::error!(run = %self.run, %error, "events cannot be stored; trying again");
                     tokio::time::sleep(Duration::from_secs(1)).await;

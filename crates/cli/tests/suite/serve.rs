@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hart_testkit::Turn;
 use hart_testkit::binary::{Hart, Running};
@@ -51,10 +51,36 @@ impl Served {
     }
 }
 
+/// After this, what is waited for never comes; a stream is kept alive by its heartbeat.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// All of it.
 fn read(mut stream: TcpStream) -> String {
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    receive(&mut stream, None)
+}
+
+/// As much of it as has these words.
+fn read_until(stream: &mut TcpStream, needle: &str) -> String {
+    receive(stream, Some(needle))
+}
+
+fn receive(stream: &mut TcpStream, until: Option<&str>) -> String {
+    let (begun, mut told, mut part) = (Instant::now(), Vec::new(), [0; 16 * 1024]);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    loop {
+        let text = String::from_utf8_lossy(&told);
+        if until.is_some_and(|needle| text.contains(needle)) {
+            return text.into_owned();
+        }
+        assert!(begun.elapsed() < PATIENCE, "still no {until:?} in: {text}");
+        match stream.read(&mut part).unwrap_or_else(|error| panic!("{error}, after: {text}")) {
+            0 => break,
+            count => told.extend_from_slice(&part[..count]),
+        }
+    }
+    let told = String::from_utf8(told).unwrap();
+    assert!(until.is_none(), "the stream ended without {until:?}: {told}");
+    told
 }
 
 fn question() -> Value {
@@ -221,6 +247,14 @@ fn files_are_undone_copied_and_deleted_with_their_run_and_thread() {
     ask("POST", &format!("/threads/{thread}/runs/{run}/cancel?wait=1&action=rollback"), &json!({}));
     assert!(!undone.exists() && files(&thread).join("outputs/kept.txt").exists());
 
+    let runs = ask("GET", &format!("/threads/{thread}/runs"), &json!({}));
+    let changed =
+        |run: &str| ask("GET", &format!("/api/threads/{thread}/runs/{run}/workspace-changes"), &json!({}));
+    let changes = changed(runs[0]["run_id"].as_str().unwrap());
+    assert_eq!((&changes["available"], &changes["summary"]["created"]), (&json!(true), &json!(1)));
+    assert_eq!(changes["files"][0]["path"], "/mnt/user-data/outputs/kept.txt");
+    assert!(changes["files"][0]["diff"].as_str().unwrap().contains("+one"), "{changes}");
+
     let copy = text(&ask("POST", &format!("/threads/{thread}/copy"), &json!({})), "thread_id");
     ask("DELETE", &format!("/threads/{thread}"), &json!({}));
     assert!(!files(&thread).parent().unwrap().exists());
@@ -313,7 +347,8 @@ fn a_thread_whose_hart_was_killed_goes_on() {
 /// On a file system of a few megabytes that only the server sees; the test reaches it through the server's process.
 #[test]
 fn a_full_disk_makes_runs_wait_and_loses_nothing() {
-    let words: Vec<String> = (0..60).map(|n| format!("word{n} ")).collect();
+    // More than fits into what the database has room for already.
+    let words: Vec<String> = (0..60).map(|n| format!("word{n} {}", "x".repeat(16 * 1024))).collect();
     let bench = Bench::with([Turn::new().text_fragments(words).event_delay(Duration::from_millis(50))]);
     bench.write("config.yaml", "title: {enabled: false}\n");
     let home = bench.dir.path().join(".hart");
@@ -322,19 +357,28 @@ fn a_full_disk_makes_runs_wait_and_loses_nothing() {
     let inside = Path::new("/proc").join(served.process.pid().to_string()).join("root");
     let filler = inside.join(home.strip_prefix("/").unwrap()).join("filler");
 
+    let other = json!({"thread_id": THREAD, "metadata": {"graph_id": "lead_agent"}});
+    served.ask("POST", "/threads", "", &other);
     let mut asked = question();
     asked["stream_mode"] = json!(["messages-tuple", "custom"]);
     let mut stream = served.request("POST", "/runs/stream", "", &asked);
-    let mut first = [0; 1];
-    stream.read_exact(&mut first).unwrap();
+    read_until(&mut stream, "word0");
     let mut file = std::fs::File::create(&filler).unwrap();
     while file.write_all(&[0; 4096]).is_ok() {}
     let told = read_until(&mut stream, "storage_full");
     assert!(told.contains("the disk is full; free some space"), "{told}");
     let found = served.ask("POST", "/threads/search", "", &json!({}));
     assert!(found.starts_with("HTTP/1.1 200"), "reading goes on: {found}");
-    let refused = served.ask("POST", "/threads", "", &json!({}));
-    assert!(refused.starts_with("HTTP/1.1 507"), "{refused}");
+    for (path, body) in [
+        ("/threads".to_owned(), json!({})),
+        (
+            format!("/threads/{THREAD}/state"),
+            json!({"values": {"messages": [{"role": "user", "content": "hello"}]}}),
+        ),
+    ] {
+        let refused = served.ask("POST", &path, "", &body);
+        assert!(refused.starts_with("HTTP/1.1 507"), "{path}: {refused}");
+    }
 
     drop(file);
     std::fs::remove_file(&filler).unwrap();
@@ -345,16 +389,6 @@ fn a_full_disk_makes_runs_wait_and_loses_nothing() {
     );
     served.process.terminate();
     let _ = served.process.wait().success();
-}
-
-fn read_until(stream: &mut TcpStream, needle: &str) -> String {
-    let (mut told, mut part) = (String::new(), [0; 4096]);
-    while !told.contains(needle) {
-        let count = stream.read(&mut part).unwrap();
-        assert!(count > 0, "the stream ended without `{needle}`: {told}");
-        told.push_str(&String::from_utf8_lossy(&part[..count]));
-    }
-    told
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hart_kernel::{Agent, Interrupt, RunContext, RunError, Snapshot, Step};
+use hart_kernel::{Agent, CheckpointError, Interrupt, RunContext, RunError, Snapshot, Step};
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
@@ -39,6 +39,23 @@ pub enum StateError {
     Values(RunError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl StateError {
+    /// What the store refused is not a fault of the values.
+    fn of_update(error: RunError) -> Self {
+        match error {
+            RunError::Checkpoint(CheckpointError { message, source: Some(source) }) => {
+                match source.downcast::<StoreError>() {
+                    Ok(refused) => Self::Store(*refused),
+                    Err(source) => {
+                        Self::Values(RunError::Checkpoint(CheckpointError { message, source: Some(source) }))
+                    }
+                }
+            }
+            error => Self::Values(error),
+        }
+    }
 }
 
 /// What agent reads a thread that no run has touched.
@@ -94,7 +111,7 @@ impl Runtime {
         cx.run_id = RunId::generate();
         cx.clock = Arc::clone(&self.inner.clock);
         cx.from = at;
-        let reached = self.reader(&row)?.update(values, as_node, &cx).await.map_err(StateError::Values)?;
+        let reached = self.reader(&row)?.update(values, as_node, &cx).await.map_err(StateError::of_update)?;
         self.inner.doorbells.state_changed(thread);
         Ok(reached.checkpoint)
     }

@@ -219,6 +219,7 @@ async fn work(
         lease: lease.clone(),
         lost: live.lost.clone(),
         steps: Arc::clone(&steps),
+        tape: Arc::clone(&live.tape),
     };
     let request = AgentRequest {
         agent: live.request.agent.clone(),
