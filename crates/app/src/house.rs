@@ -8,7 +8,8 @@ use hart_client::ModelInfo;
 use hart_gateway::House;
 use hart_kernel::async_trait;
 use hart_runtime::Workspace;
-use hart_sandbox::{SandboxProvider, VPath};
+use hart_sandbox::{SandboxProvider, SnapshotError, Snapshots, VPath};
+use hart_types::RunId;
 use serde_json::Value;
 
 use crate::choice::{self, ChooseError, ModelListing};
@@ -27,6 +28,20 @@ impl House for Workshop {
 
     async fn file(&self, of: &Workspace, path: &str) -> Option<Vec<u8>> {
         file(self, of, path).await
+    }
+
+    async fn changes(&self, of: &Workspace, run: &RunId) -> Option<Value> {
+        let dirs = self.sandboxes.thread_dirs(&of.thread, &of.user);
+        let changes = Snapshots::new(dirs).run_changes(run).await;
+        match changes {
+            Ok(changes) => serde_json::to_value(changes).ok(),
+            // Too long ago, or before there were any.
+            Err(SnapshotError::NotFound { .. }) => None,
+            Err(error) => {
+                tracing::warn!(%run, %error, "what a run changed cannot be told");
+                None
+            }
+        }
     }
 }
 

@@ -108,7 +108,7 @@ impl Server {
             runtime.trace_to(Arc::new(traces));
         }
         let closing = CancellationToken::new();
-        let own = native(runtime.clone(), house, access.clone());
+        let own = native(runtime.clone(), house, access.clone(), settings);
         let routes = with_page(router_with(runtime.clone(), access, closing.clone(), settings).merge(own));
         let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);

@@ -11,6 +11,7 @@ mod openapi;
 mod otlp;
 mod owned;
 mod page;
+mod paging;
 mod parse;
 mod readers;
 mod request;

@@ -1,4 +1,4 @@
-//! hart's own routes beside LangGraph's: runs by their id, models, files.
+//! hart's own routes beside LangGraph's: runs by their id, what they changed, models, files.
 //!
 //! Invariant: a file goes out as something to keep, never as a page of this server.
 
@@ -30,6 +30,9 @@ pub trait House: Send + Sync + 'static {
 
     /// The content of a file that a thread's agent can see.
     async fn file(&self, of: &Workspace, path: &str) -> Option<Vec<u8>>;
+
+    /// What a run did to the thread's files, as DeerFlow's clients are told; `None` where that is not known.
+    async fn changes(&self, of: &Workspace, run: &RunId) -> Option<Value>;
 }
 
 #[derive(Clone)]
@@ -39,17 +42,18 @@ struct Native {
 }
 
 /// To be merged with [`router`](crate::router); it lets in whom that lets in.
-pub fn native(runtime: Runtime, house: Arc<dyn House>, access: Access) -> Router {
+pub fn native(runtime: Runtime, house: Arc<dyn House>, access: Access, settings: Settings) -> Router {
     Router::new()
         .route("/api/runs", get(runs))
         .route("/api/runs/{run}", get(one_run))
         .route("/api/models", get(models))
         .route("/api/models/{model}", get(one_model))
         .route("/api/threads/{thread}/artifacts/{*path}", get(artifact))
+        .route("/api/threads/{thread}/runs/{run}/workspace-changes", get(workspace_changes))
         .method_not_allowed_fallback(crate::error::method_not_allowed)
         .with_state(Native { runtime, house })
         .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard::watch))
-        .layer(axum::middleware::from_fn_with_state(Settings::default(), request::attend))
+        .layer(axum::middleware::from_fn_with_state(settings, request::attend))
 }
 
 async fn runs(State(native): State<Native>, query: Query) -> ApiResult<Json<Value>> {
@@ -87,11 +91,9 @@ async fn artifact(
     Path((thread, path)): Path<(String, String)>,
     query: Query,
 ) -> ApiResult<impl IntoResponse> {
-    let id = thread_id(&thread)?;
-    let row = native.runtime.store().thread(&id).await?;
-    let row = row.ok_or_else(|| ApiError::not_found(format!("Thread with ID {id} not found")))?;
+    let of = workspace(&native, &thread).await?;
     let path = format!("/{path}");
-    let file = native.house.file(&Workspace { thread: row.id, user: row.user }, &path).await;
+    let file = native.house.file(&of, &path).await;
     let content = file.ok_or_else(|| ApiError::not_found(format!("Artifact not found: {path}")))?;
     let (kind, active) = kind_of(&path);
     let mut headers = HeaderMap::new();
@@ -101,6 +103,25 @@ async fn artifact(
         headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
     }
     Ok((StatusCode::OK, headers, content))
+}
+
+async fn workspace_changes(
+    State(native): State<Native>,
+    Path((thread, run)): Path<(String, String)>,
+) -> ApiResult<Json<Value>> {
+    let of = workspace(&native, &thread).await?;
+    let run = native.runtime.store().run(&RunId::from(run.as_str())).await?;
+    let run = run.filter(|run| run.thread == of.thread);
+    let run = run.ok_or_else(|| ApiError::not_found("Run not found"))?;
+    let changes = native.house.changes(&of, &run.id).await;
+    Ok(Json(changes.unwrap_or_else(|| json!({"available": false, "version": 1, "files": []}))))
+}
+
+async fn workspace(native: &Native, thread: &str) -> ApiResult<Workspace> {
+    let id = thread_id(thread)?;
+    let row = native.runtime.store().thread(&id).await?;
+    let row = row.ok_or_else(|| ApiError::not_found(format!("Thread with ID {id} not found")))?;
+    Ok(Workspace { thread: row.id, user: row.user })
 }
 
 /// What a browser may take it for, and whether it could act there.

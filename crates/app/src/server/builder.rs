@@ -11,6 +11,7 @@ use hart_kernel::{Agent, BuildError, Checkpointer, SystemClock, async_trait};
 use hart_runtime::{
     AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime, Workspace,
 };
+use hart_types::RunId;
 use serde_json::Value;
 
 use super::{Server, ServerError};
@@ -161,6 +162,10 @@ impl House for Bare {
     }
 
     async fn file(&self, _: &Workspace, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    async fn changes(&self, _: &Workspace, _: &RunId) -> Option<Value> {
         None
     }
 }

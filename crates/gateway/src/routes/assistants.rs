@@ -13,9 +13,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::threads::pagination;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
+use crate::paging::Page;
 use crate::parse::{Body, Path, Query, limit_of, order_of, selected};
 use crate::wire::assistant;
 
@@ -162,14 +162,10 @@ pub(crate) async fn search(
     State(gateway): State<Gateway>,
     Body(search): Body<Search>,
 ) -> ApiResult<(HeaderMap, Json<Value>)> {
-    let limit = limit_of(search.limit, 10)?;
+    let page = Page::of(search.limit, search.offset)?;
     selected(&search.select, assistant::KEYS)?;
-    // One more tells whether there is another page.
-    let query = AssistantQuery { limit: limit + 1, ..search.query()? };
-    let mut rows = gateway.runtime.search_assistants(query).await?;
-    let more = rows.len() as u64 > limit;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let headers = pagination(search.offset, limit, rows.len(), more);
+    let query = AssistantQuery { limit: page.rows(), ..search.query()? };
+    let (headers, rows) = page.cut(gateway.runtime.search_assistants(query).await?);
     let shown = rows.iter().map(|row| crate::wire::select(assistant::json(row), &search.select));
     Ok((headers, Json(shown.collect())))
 }

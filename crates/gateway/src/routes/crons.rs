@@ -14,10 +14,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::run_request::RunRequest;
-use super::threads::{known, pagination};
+use super::threads::known;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, Path, limit_of, order_of, read, selected, thread_id};
+use crate::paging::Page;
+use crate::parse::{Body, Path, order_of, read, selected, thread_id};
 use crate::wire::cron;
 
 /// When it comes; the rest of the body is what its runs are asked with.
@@ -153,14 +154,10 @@ pub(crate) async fn search(
     State(gateway): State<Gateway>,
     Body(search): Body<Search>,
 ) -> ApiResult<(HeaderMap, Json<Value>)> {
-    let limit = limit_of(search.limit, 10)?;
+    let page = Page::of(search.limit, search.offset)?;
     selected(&search.select, cron::KEYS)?;
-    // One more tells whether there is another page.
-    let query = CronQuery { limit: limit + 1, ..search.query(&gateway).await? };
-    let mut rows = gateway.runtime.store().search_crons(&query).await?;
-    let more = rows.len() as u64 > limit;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let headers = pagination(search.offset, limit, rows.len(), more);
+    let query = CronQuery { limit: page.rows(), ..search.query(&gateway).await? };
+    let (headers, rows) = page.cut(gateway.runtime.store().search_crons(&query).await?);
     let shown = rows.iter().map(|row| crate::wire::select(cron::json(row), &search.select));
     Ok((headers, Json(shown.collect())))
 }

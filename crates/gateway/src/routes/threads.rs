@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
 use hart_runtime::{StateError, Thread};
@@ -17,7 +17,8 @@ use serde_json::{Map, Value, json};
 
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::parse::{Body, Path, limit_of, order_of, selected, thread_id};
+use crate::paging::Page;
+use crate::parse::{Body, Path, order_of, selected, thread_id};
 use crate::wire::{select, thread};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -109,14 +110,10 @@ pub(crate) async fn search(
     State(gateway): State<Gateway>,
     Body(search): Body<Search>,
 ) -> ApiResult<(HeaderMap, Json<Value>)> {
-    let limit = limit_of(search.limit, 10)?;
+    let page = Page::of(search.limit, search.offset)?;
     selected(&search.select, thread::KEYS)?;
-    let mut query = search.query()?;
-    // One more tells whether there is another page.
-    query.limit = limit + 1;
-    let mut rows = gateway.runtime.store().search_threads(&query).await?;
-    let more = rows.len() as u64 > limit;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let query = ThreadQuery { limit: page.rows(), ..search.query()? };
+    let (headers, rows) = page.cut(gateway.runtime.store().search_threads(&query).await?);
     let wants_values =
         search.select.is_empty() || search.select.iter().any(|key| key == "values" || key == "interrupts");
     let wants_values = wants_values || !search.extract.is_empty();
@@ -132,7 +129,6 @@ pub(crate) async fn search(
             found.push(row);
         }
     }
-    let headers = pagination(search.offset, limit, rows.len(), more);
     Ok((headers, Json(found.into())))
 }
 
@@ -229,16 +225,4 @@ pub(crate) async fn known(gateway: &Gateway, id: &str) -> ApiResult<Thread> {
 
 fn missing(id: &ThreadId) -> ApiError {
     ApiError::not_found(format!("Thread with ID {id} not found"))
-}
-
-/// The total is a lower bound: what was seen, and one more if there is more.
-pub(super) fn pagination(offset: u64, limit: u64, rows: usize, more: bool) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    let next = offset.saturating_add(limit);
-    let total = if more { next.saturating_add(1) } else { offset.saturating_add(rows as u64) };
-    headers.insert("x-pagination-total", HeaderValue::from(total));
-    if more {
-        headers.insert("x-pagination-next", HeaderValue::from(next));
-    }
-    headers
 }
