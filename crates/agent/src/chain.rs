@@ -76,7 +76,7 @@ pub(crate) fn lead(
     chain.feature(features.sandbox_audit, SandboxAudit::new);
 
     // Next to the tool: what it compares is what the tool finds.
-    if let Some(permitted) = permitted {
+    if let Some(permitted) = permitted.clone() {
         chain.feature(features.read_before_write, || ReadBeforeWrite::new(permitted));
     }
 
@@ -115,8 +115,8 @@ pub(crate) fn lead(
     // Here: long-term memory, which hears of a conversation when it is over.
 
     // Inside whatever counts or shortens messages: images are in the request only.
-    if let Some(sandboxes) = sandboxes {
-        chain.feature(features.view_image, || ViewImage::new(sandboxes, ViewImageConfig::default()));
+    if let Some(permitted) = permitted {
+        chain.feature(features.view_image, || ViewImage::new(permitted, ViewImageConfig::default()));
     }
 
     // Inside all that add tools: it chooses among them. Tools that wait to be asked for belong here too.

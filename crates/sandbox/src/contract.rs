@@ -62,9 +62,7 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// Writes into an archive ([`crate::LARGE_RESULTS`], [`crate::HISTORY`]): places that the model's tools and
     /// commands read and cannot write, so that what is kept there is what was said.
-    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
-        self.write(path, content, mode).await
-    }
+    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()>;
 
     /// Reads a file, hands it to `edit` and writes what it returns, while other writes to this path wait.
     ///
@@ -202,11 +200,12 @@ pub struct GlobQuery {
     pub pattern: String,
     pub include_dirs: bool,
     pub max_results: usize,
+    pub shows: Shows,
 }
 
 impl GlobQuery {
     pub fn new(base: VPath, pattern: impl Into<String>) -> Self {
-        Self { base, pattern: pattern.into(), include_dirs: false, max_results: 200 }
+        Self { base, pattern: pattern.into(), include_dirs: false, max_results: 200, shows: Shows::default() }
     }
 }
 
@@ -214,6 +213,33 @@ impl GlobQuery {
 pub struct GlobResult {
     pub paths: Vec<VPath>,
     pub truncated: bool,
+}
+
+/// Which paths a search tells of; all of them by itself. What is hidden uses up no room and is not counted anywhere.
+#[derive(Clone, Default)]
+pub struct Shows(Option<Arc<dyn Fn(&VPath) -> bool + Send + Sync>>);
+
+impl Shows {
+    /// Those that were shown before and that `also` shows.
+    #[must_use]
+    pub fn narrowed(self, also: impl Fn(&VPath) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(move |path| self.path(path) && also(path))))
+    }
+
+    pub fn path(&self, path: &VPath) -> bool {
+        self.0.as_ref().is_none_or(|shows| shows(path))
+    }
+
+    /// The path is made only where somebody asks.
+    pub(crate) fn file(&self, path: impl FnOnce() -> VPath) -> bool {
+        self.0.as_ref().is_none_or(|shows| shows(&path()))
+    }
+}
+
+impl fmt::Debug for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Shows(some)" } else { "Shows(all)" })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -231,6 +257,7 @@ pub struct GrepQuery {
     pub after: usize,
     /// Of lines, or of files where those are asked for.
     pub max_results: usize,
+    pub shows: Shows,
 }
 
 impl GrepQuery {
@@ -245,6 +272,7 @@ impl GrepQuery {
             before: 0,
             after: 0,
             max_results: 100,
+            shows: Shows::default(),
         }
     }
 }

@@ -39,7 +39,7 @@ pub use background::{Background, JobReport, JobState, MAX_BACKGROUND};
 pub use config::{Mount, SandboxConfig};
 pub use contract::{
     Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepFile, GrepMatch, GrepOutput, GrepQuery,
-    GrepResult, LineQuery, Lines, Listing, Sandbox, SandboxProvider, Stat, WriteMode,
+    GrepResult, LineQuery, Lines, Listing, Sandbox, SandboxProvider, Shows, Stat, WriteMode,
 };
 pub use dirs::ThreadDirs;
 pub use egress::{HostRule, Network};

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::contract::{
     Capabilities, EntryKind, GlobQuery, GlobResult, GrepQuery, GrepResult, LineQuery, Lines, Listing,
-    Sandbox, SandboxProvider, Stat, WriteMode,
+    Sandbox, SandboxProvider, Shows, Stat, WriteMode,
 };
 use crate::error::Result;
 use crate::exec::{Exec, ExecOutput, OutputSink};
@@ -73,8 +73,17 @@ impl Restricted {
     }
 
     fn shows(&self, path: &VPath) -> bool {
-        self.permissions.decide(Operation::Read, path) != PermissionMode::Deny
+        shows(&self.permissions, path)
     }
+
+    fn narrowed(&self, to: Shows) -> Shows {
+        let permissions = Arc::clone(&self.permissions);
+        to.narrowed(move |path| shows(&permissions, path))
+    }
+}
+
+fn shows(permissions: &Permissions, path: &VPath) -> bool {
+    permissions.decide(Operation::Read, path) != PermissionMode::Deny
 }
 
 #[async_trait]
@@ -124,6 +133,11 @@ impl Sandbox for Restricted {
         self.inner.write(path, content, mode).await
     }
 
+    /// By hart itself, not by the model: its rules are about what the model may do.
+    async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
+        self.inner.archive(path, content, mode).await
+    }
+
     async fn modify(
         &self,
         path: &VPath,
@@ -149,25 +163,14 @@ impl Sandbox for Restricted {
 
     async fn glob(&self, mut query: GlobQuery) -> Result<GlobResult> {
         self.check(Operation::Read, &query.base).await?;
-        let wanted = query.max_results;
-        // What is hidden must not use up the room of what is not.
-        query.max_results = usize::MAX;
-        let mut found = self.inner.glob(query).await?;
-        found.paths.retain(|path| self.shows(path));
-        found.truncated |= found.paths.len() > wanted;
-        found.paths.truncate(wanted);
-        Ok(found)
+        query.shows = self.narrowed(query.shows);
+        self.inner.glob(query).await
     }
 
     async fn grep(&self, mut query: GrepQuery) -> Result<GrepResult> {
         self.check(Operation::Read, &query.base).await?;
-        let wanted = query.max_results;
-        query.max_results = usize::MAX;
-        let mut found = self.inner.grep(query).await?;
-        found.matches.retain(|hit| self.shows(&hit.path));
-        found.truncated |= found.matches.len() > wanted;
-        found.matches.truncate(wanted);
-        Ok(found)
+        query.shows = self.narrowed(query.shows);
+        self.inner.grep(query).await
     }
 
     async fn remove(&self, path: &VPath) -> Result<()> {

@@ -52,3 +52,8 @@ fn each_root(
     }
     Ok(())
 }
+
+/// What a key of a search is called where the model sees it.
+fn below(shown: &VPath, key: &[u8]) -> VPath {
+    shown.child(&String::from_utf8_lossy(key))
+}

@@ -27,7 +27,7 @@ pub(crate) async fn in_a_closed_kernel(test: &str, landlock: bool) -> Option<Pat
     }
     let place = Place::isolated().await?;
     if !Path::new("/usr/bin/unshare").exists() {
-        eprintln!("skipped: needs /usr/bin/unshare");
+        crate::support::skipped("needs /usr/bin/unshare");
         return None;
     }
     let close = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";

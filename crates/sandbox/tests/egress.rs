@@ -114,7 +114,7 @@ async fn programs_find_the_proxy() {
         return;
     };
     if !std::path::Path::new("/usr/bin/curl").exists() {
-        eprintln!("skipped: needs curl");
+        crate::support::skipped("needs curl");
         return;
     }
     let output = place.run(&format!("no_proxy= NO_PROXY= curl -sS http://localhost:{port}/path")).await;

@@ -233,7 +233,7 @@ async fn attempt_all(home: &Path, tier: Tier) -> usize {
 fn supported() -> bool {
     let here = cfg!(target_arch = "x86_64") && Path::new("/usr/bin/perl").exists();
     if !here {
-        eprintln!("skipped: the table needs x86_64 and perl");
+        crate::support::skipped("the table needs x86_64 and perl");
     }
     here
 }
@@ -266,7 +266,7 @@ fn the_same_holds_for_an_ordinary_user() {
         return;
     }
     if !Path::new("/usr/bin/setpriv").exists() {
-        eprintln!("skipped: needs /usr/bin/setpriv");
+        crate::support::skipped("needs /usr/bin/setpriv");
         return;
     }
     let place = tempfile::tempdir().unwrap();

@@ -20,19 +20,26 @@ pub fn path_access<'a>(tool: &str, args: &'a Map<String, Value>) -> Vec<PathAcce
     let path = || args.get("path").or_else(|| args.get("file_path")).and_then(Value::as_str);
     let one = |operation, whole_tree| vec![PathAccess { operation, path: path(), whole_tree }];
     match tool {
-        "read_file" | "view_image" => one(Operation::Read, false),
+        "read_file" => one(Operation::Read, false),
         "ls" | "glob" | "grep" => one(Operation::Read, true),
         "write_file" | "str_replace" => one(Operation::Write, false),
         "delete" => one(Operation::Write, true),
-        "present_files" => match args.get("filepaths") {
-            Some(Value::Array(paths)) => {
-                let paths = paths.iter().filter_map(Value::as_str).map(Some);
-                paths.map(|path| PathAccess { operation: Operation::Read, path, whole_tree: false }).collect()
-            }
-            // The tool also understands a list in quotes; which files it names is not worth guessing here.
-            _ => one(Operation::Read, true),
-        },
+        "present_files" => several(args, &["filepaths"]),
+        "view_image" => several(args, &["paths", "path", "image_path", "file_path"]),
         _ => Vec::new(),
+    }
+}
+
+/// A list of files to read, under the first of these names that there is.
+fn several<'a>(args: &'a Map<String, Value>, names: &[&str]) -> Vec<PathAccess<'a>> {
+    let read = |path, whole_tree| PathAccess { operation: Operation::Read, path, whole_tree };
+    match names.iter().find_map(|name| args.get(*name)) {
+        Some(Value::Array(paths)) if paths.iter().all(Value::is_string) => {
+            paths.iter().map(|path| read(path.as_str(), false)).collect()
+        }
+        // The tools also understand a list in quotes and a single path; which files those name is not worth guessing
+        // here, so it counts as all of them.
+        _ => vec![read(None, true)],
     }
 }
 
@@ -57,6 +64,15 @@ mod tests {
         assert_eq!(access("str_replace", json!({"path": "a"})), [(Write, a(), false)]);
         assert_eq!(access("delete", json!({"path": "a"})), [(Write, a(), true)]);
         assert_eq!(access("present_files", json!({"filepaths": ["a", "a"]})).len(), 2);
+        assert_eq!(
+            access("view_image", json!({"paths": ["a", "a"]})),
+            [(Read, a(), false), (Read, a(), false)]
+        );
+        for unclear in
+            [json!({"paths": "a"}), json!({"image_path": "a"}), json!({"paths": ["a", 1]}), json!({})]
+        {
+            assert_eq!(access("view_image", unclear), [(Read, None, true)]);
+        }
         assert!(access("bash", json!({"command": "cat a"})).is_empty());
     }
 }

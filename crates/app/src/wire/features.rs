@@ -22,6 +22,11 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
     let config = &workshop.config;
     let consent = &config.consent;
     let places = sandbox.provider();
+    // Images are shown to the model as files are: within its rules.
+    let shown = match &consent.permissions {
+        Some(permissions) => sandbox.clone().restricted_to(permissions.rules.clone()).permitted(),
+        None => sandbox.permitted(),
+    };
     let guardrail = consent.guardrail.clone().map(|(lists, config)| Guardrail::new(lists).config(config));
     let tool_output = config.tool_output.enabled.then(|| config.tool_output.clone());
     let parts = config.middleware.clone();
@@ -46,7 +51,7 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
         token_usage: parts.token_usage.into(),
         budget: part(parts.budget, Budget::new),
         title: part(title, |title| title),
-        view_image: part(parts.view_image, |config| ViewImage::new(places, config)),
+        view_image: part(parts.view_image, |config| ViewImage::new(shown, config)),
         tool_selection: part(parts.tool_selection, ToolSelection::new),
         unsupported_content: parts.unsupported_content.into(),
         call_limits: part(parts.call_limits, CallLimits::new),

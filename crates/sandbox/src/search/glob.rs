@@ -4,10 +4,11 @@
 
 use super::best::{Best, Cutoff};
 use super::pattern::Pattern;
-use super::{Start, each_root};
-use crate::contract::{EntryKind, GlobQuery, GlobResult};
+use super::{Start, below, each_root};
+use crate::contract::{EntryKind, GlobQuery, GlobResult, Shows};
 use crate::error::Result;
 use crate::files::{Explorer, Roots, Seen, explore, is_noise};
+use crate::path::VPath;
 
 const MAX_RESULTS: usize = 1_000;
 
@@ -24,11 +25,13 @@ pub(crate) fn glob(roots: &Roots, query: &GlobQuery) -> Result<GlobResult> {
             prefix: prefix.as_bytes(),
             key: Vec::new(),
             found: Best::new(room, &cutoff),
+            shown,
+            shows: &query.shows,
         };
         let skip = |name: &[u8]| is_noise(name) && !pattern.names(name);
         let (globbers, truncated) = explore(root, relative, &skip, make)?;
         let (found, more) = Best::merge(globbers.into_iter().map(|globber| globber.found), room);
-        result.paths.extend(found.iter().map(|found| shown.child(&String::from_utf8_lossy(&found.key))));
+        result.paths.extend(found.iter().map(|found| below(shown, &found.key)));
         result.truncated |= truncated || more;
         Ok(!result.truncated)
     })?;
@@ -42,6 +45,8 @@ struct Globber<'a> {
     /// Used again for every entry.
     key: Vec<u8>,
     found: Best<'a, ()>,
+    shown: &'a VPath,
+    shows: &'a Shows,
 }
 
 impl Explorer for Globber<'_> {
@@ -51,7 +56,7 @@ impl Explorer for Globber<'_> {
         }
         if self.pattern.matches(seen, self.prefix, &mut self.key) {
             seen.write_key(&mut self.key);
-            if !self.found.excludes(&self.key) {
+            if !self.found.excludes(&self.key) && self.shows.file(|| below(self.shown, &self.key)) {
                 self.found.push(&self.key, 1, ());
             }
         }

@@ -15,8 +15,8 @@ use rustix::fs::{FileType, Mode, OFlags};
 use super::best::{Best, Cutoff, Found};
 use super::lines::{Collected, Collector};
 use super::pattern::Pattern;
-use super::{Start, each_root};
-use crate::contract::{EntryKind, GrepFile, GrepOutput, GrepQuery, GrepResult};
+use super::{Start, below, each_root};
+use crate::contract::{EntryKind, GrepFile, GrepOutput, GrepQuery, GrepResult, Shows};
 use crate::error::{Result, SandboxError};
 use crate::files::{Explorer, OpenRoot, Place, Roots, Seen, explain, explore, is_noise, path_order};
 use crate::path::VPath;
@@ -45,7 +45,7 @@ pub(crate) fn grep(roots: &Roots, query: &GrepQuery) -> Result<GrepResult> {
             .map_err(explained)?;
         if !FileType::from_raw_mode(kind.st_mode).is_dir() {
             let cutoff = Cutoff::default();
-            let mut grepper = grep.with("", limit, &cutoff);
+            let mut grepper = grep.with("", &query.base, limit, &cutoff);
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
             if let Ok(fd) = open.beneath(relative, flags, Mode::empty()) {
                 grepper.named_file(fd.into());
@@ -58,9 +58,10 @@ pub(crate) fn grep(roots: &Roots, query: &GrepQuery) -> Result<GrepResult> {
         let room = answer.room();
         let cutoff = Cutoff::default();
         let skip = |name: &[u8]| is_noise(name) && !grep.filter.as_ref().is_some_and(|glob| glob.names(name));
-        let (greppers, truncated) = explore(root, relative, &skip, || grep.with(prefix, room, &cutoff))?;
+        let (greppers, truncated) =
+            explore(root, relative, &skip, || grep.with(prefix, shown, room, &cutoff))?;
         answer.result.truncated |= truncated;
-        answer.add(greppers, room, |key| shown.child(&String::from_utf8_lossy(key)));
+        answer.add(greppers, room, |key| below(shown, key));
         Ok(!answer.result.truncated)
     })?;
     Ok(answer.result)
@@ -76,6 +77,7 @@ struct Grep {
     limit: usize,
     line_end: LineTerminator,
     bytes_left: AtomicU64,
+    shows: Shows,
 }
 
 impl Grep {
@@ -108,10 +110,11 @@ impl Grep {
             limit,
             line_end,
             bytes_left: AtomicU64::new(MAX_BYTES),
+            shows: query.shows.clone(),
         })
     }
 
-    fn with<'a>(&'a self, prefix: &'a str, room: usize, cutoff: &'a Cutoff) -> Grepper<'a> {
+    fn with<'a>(&'a self, prefix: &'a str, shown: &'a VPath, room: usize, cutoff: &'a Cutoff) -> Grepper<'a> {
         let searcher = SearcherBuilder::new()
             .line_terminator(self.line_end)
             .line_number(self.output == GrepOutput::Lines)
@@ -123,6 +126,7 @@ impl Grep {
             grep: self,
             searcher,
             prefix: prefix.as_bytes(),
+            shown,
             buffer: Vec::new(),
             key: Vec::new(),
             found: Best::new(room, cutoff),
@@ -144,6 +148,7 @@ struct Grepper<'a> {
     grep: &'a Grep,
     searcher: Searcher,
     prefix: &'a [u8],
+    shown: &'a VPath,
     /// Both used again for every file.
     buffer: Vec<u8>,
     key: Vec<u8>,
@@ -160,7 +165,8 @@ impl Explorer for Grepper<'_> {
 
     fn examine(&mut self, file: &Seen<'_>) -> bool {
         file.write_key(&mut self.key);
-        if self.found.excludes(&self.key) {
+        let shows = || self.grep.shows.file(|| below(self.shown, &self.key));
+        if self.found.excludes(&self.key) || !shows() {
             return true;
         }
         file.open().is_none_or(|file| self.file(file))
