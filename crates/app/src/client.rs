@@ -15,6 +15,7 @@ use hart_client::{
     Answer, Artifact, Ask, Client as AskedClient, ClientError, EventStream, Location, ModelInfo, RunInfo,
     RunStream, ThreadState, ThreadSummary, Words, async_trait, id_of,
 };
+use hart_gateway::FileError;
 use hart_runtime::port::{Created, RunQuery, Sign};
 use hart_runtime::{Input, Run, Runtime, StartError, StartRun, Thread, Workspace};
 use hart_sandbox::VPath;
@@ -280,8 +281,10 @@ impl AskedClient for Client {
     async fn artifact(&self, thread: &ThreadId, path: &str) -> Result<Vec<u8>, ClientError> {
         let row = self.own(self.runtime().await?, thread).await?;
         let of = Workspace { thread: row.id, user: row.user };
-        let file = house::file(&self.app.workshop, &of, path).await;
-        file.ok_or_else(|| ClientError::NoFile(path.to_owned()))
+        house::file(&self.app.workshop, &of, path).await.map_err(|error| match error {
+            FileError::NotFound => ClientError::NoFile(path.to_owned()),
+            error => ClientError::Other(Box::new(error)),
+        })
     }
 
     fn locate(&self, thread: &ThreadId, path: &str) -> Option<Artifact> {

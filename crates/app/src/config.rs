@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing past [`AppConfig::load`] reads a file, a variable or a default again.
 
+mod around;
 mod calls;
 mod catalogue;
 mod check;
@@ -31,6 +32,7 @@ use hart_sandbox::SandboxConfig;
 use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
+pub use around::{AroundConfig, InputPolishConfig, SuggestionsConfig};
 pub use catalogue::{Key, Kind, catalogue};
 pub use consent::ConsentConfig;
 pub use explain::{Explanation, Origin};
@@ -65,6 +67,8 @@ pub struct AppConfig {
     pub sandbox_audit_file: bool,
     /// The other parts of the chain.
     pub middleware: MiddlewareConfig,
+    /// What a server does around conversations.
+    pub around: AroundConfig,
     /// Who may do what.
     pub consent: ConsentConfig,
     /// Where `hart serve` listens, and who may ask it.
@@ -201,6 +205,7 @@ impl AppConfig {
         let read_before_write = section::<typed::ReadBeforeWrite>(&tree, "read_before_write", findings);
         let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
         let middleware = MiddlewareConfig::read(&tree, findings);
+        let around = AroundConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
         let server = ServerConfig::read(&tree, env, findings);
         let log_level = typed::log_level(&tree);
@@ -222,6 +227,7 @@ impl AppConfig {
             sandbox_audit: audit.enabled,
             sandbox_audit_file: audit.log_file,
             middleware,
+            around,
             consent,
             server,
             log_level,

@@ -2,13 +2,17 @@
 //!
 //! Invariant: a file is read through the thread's sandbox, so that no link in it leads out.
 
+mod files;
+mod helpers;
+
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::House;
+use hart_gateway::{FileError, Files, Helpers, House};
 use hart_kernel::async_trait;
+use hart_models::ModelConfig;
 use hart_runtime::Workspace;
-use hart_sandbox::{SandboxProvider, SnapshotError, Snapshots, VPath};
+use hart_sandbox::{SandboxError, SandboxProvider, SnapshotError, Snapshots, VPath};
 use hart_types::RunId;
 use serde_json::Value;
 
@@ -22,11 +26,10 @@ const OWN: &str = "/mnt/user-data/";
 impl House for Workshop {
     async fn models(&self) -> Result<Vec<Value>, String> {
         let models = models(self).await.map_err(|error| error.to_string())?;
-        let json = |model: &ModelInfo| serde_json::to_value(model).unwrap_or_default();
-        Ok(models.iter().map(json).collect())
+        Ok(models.iter().map(|model| told(self, model)).collect())
     }
 
-    async fn file(&self, of: &Workspace, path: &str) -> Option<Vec<u8>> {
+    async fn file(&self, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError> {
         file(self, of, path).await
     }
 
@@ -43,10 +46,43 @@ impl House for Workshop {
             }
         }
     }
+
+    async fn window(&self, model: &str) -> Option<u64> {
+        let (config, _) = choice::connected(self, Some(model)).await.ok()?;
+        config.context_window.map(u64::from)
+    }
+
+    fn counts_tokens(&self) -> bool {
+        self.config.middleware.token_usage
+    }
+
+    fn files(&self) -> Option<&dyn Files> {
+        Some(self)
+    }
+
+    fn helpers(&self) -> Option<&dyn Helpers> {
+        Some(self)
+    }
 }
 
 pub(crate) async fn models(workshop: &Workshop) -> Result<Vec<ModelInfo>, ChooseError> {
     Ok(choice::list(workshop).await?.into_iter().map(info).collect())
+}
+
+/// With what DeerFlow's frontend asks of a model.
+fn told(workshop: &Workshop, model: &ModelInfo) -> Value {
+    let config = workshop.config.model(&model.name);
+    let mut told = serde_json::to_value(model).unwrap_or_default();
+    if let Some(map) = told.as_object_mut() {
+        let shown = config.and_then(|config| config.display_name.as_deref()).unwrap_or(&model.name);
+        map.insert("display_name".to_owned(), shown.into());
+        let can = |ask: fn(&ModelConfig) -> bool| config.is_some_and(ask);
+        map.insert("supports_thinking".to_owned(), can(|config| config.supports_thinking).into());
+        let effort = can(|config| config.supports_reasoning_effort);
+        map.insert("supports_reasoning_effort".to_owned(), effort.into());
+        map.insert("supports_vision".to_owned(), can(|config| config.supports_vision).into());
+    }
+    told
 }
 
 fn info(listing: ModelListing) -> ModelInfo {
@@ -57,10 +93,28 @@ fn info(listing: ModelListing) -> ModelInfo {
     info
 }
 
-pub(crate) async fn file(workshop: &Workshop, of: &Workspace, path: &str) -> Option<Vec<u8>> {
-    let path = VPath::parse(path).ok().filter(|path| path.to_string().starts_with(OWN))?;
-    let sandbox = workshop.sandboxes.acquire(&of.thread, &of.user).await.ok()?;
-    sandbox.read(&path).await.ok()
+pub(crate) async fn file(workshop: &Workshop, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError> {
+    let path = VPath::parse(path).ok().filter(|path| path.to_string().starts_with(OWN));
+    let path = path.ok_or(FileError::NotFound)?;
+    let sandbox = workshop.sandboxes.acquire(&of.thread, &of.user).await.map_err(of_file)?;
+    sandbox.read(&path).await.map_err(of_file)
+}
+
+fn of_file(error: SandboxError) -> FileError {
+    match error {
+        // What leads out of the thread is not there for whoever asks.
+        SandboxError::NotFound(_) | SandboxError::NotADirectory(_) | SandboxError::Path(_) => {
+            FileError::NotFound
+        }
+        SandboxError::Forbidden { .. } => FileError::NotFound,
+        SandboxError::IsDirectory(_) | SandboxError::NotAFile { .. } | SandboxError::TooLarge { .. } => {
+            FileError::Refused(error.to_string())
+        }
+        SandboxError::AlreadyExists(_) => FileError::Exists,
+        SandboxError::ReadOnly(_) | SandboxError::NotEmpty(_) => FileError::Refused(error.to_string()),
+        SandboxError::DiskFull { .. } => FileError::Full(error.to_string()),
+        error => FileError::Failed(error.to_string()),
+    }
 }
 
 /// Keeps the server's own routes from holding more than they need.

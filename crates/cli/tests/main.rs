@@ -7,6 +7,7 @@ mod suite {
     mod chat;
     mod config;
     mod errors;
+    mod frontend;
     mod info;
     mod models;
     mod reconnect;

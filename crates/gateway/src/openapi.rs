@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::Gateway;
-use crate::parse::{Bodies, Body, Path, Query, Raw};
+use crate::parse::{Bodies, Body, Fields, Form, Path, Query, Raw};
 
 /// All routes, with what there is to say of them.
 #[derive(Default)]
@@ -34,6 +34,13 @@ impl Table {
         self.router
     }
 
+    /// With what another table has.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.router = self.router.merge(other.router);
+        self.paths.extend(other.paths);
+        self
+    }
+
     /// OpenAPI 3.1, relative to where it was read from.
     pub(crate) fn document(&self) -> Value {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -46,7 +53,8 @@ impl Table {
             let described = operations
                 .iter()
                 .map(|operation| (operation.method.to_owned(), operation.describe(path, &mut generator)));
-            paths.insert((*path).to_owned(), Value::Object(described.collect()));
+            // A part that takes the rest of the path is one like any other here.
+            paths.insert(path.replace("{*", "{"), Value::Object(described.collect()));
         }
         let mut schemas = generator.take_definitions(true);
         schemas.insert(
@@ -90,6 +98,10 @@ struct Operation {
 #[derive(Default)]
 pub(crate) struct Parts {
     body: Option<Schema>,
+    /// It is a form with files instead.
+    form: bool,
+    /// It is a form of words instead.
+    fields: bool,
 }
 
 macro_rules! methods {
@@ -132,7 +144,7 @@ macro_rules! first {
     };
 }
 
-first! { get post put }
+first! { get post put delete }
 
 impl Operations {
     /// Parameters of the query string of the operation that was named last: names and types.
@@ -149,6 +161,7 @@ impl Operation {
         let mut parts = Parts::default();
         (self.parts)(&mut parts, generator);
         let in_path = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let in_path = in_path.map(|name| name.trim_start_matches('*'));
         let in_path = in_path.map(|name| {
             let schema = match name {
                 "thread" | "run" | "cron" => json!({"type": "string", "format": "uuid"}),
@@ -164,15 +177,29 @@ impl Operation {
         let error = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
         let mut operation = json!({
             "summary": self.summary,
-            "tags": [path.split('/').nth(1).unwrap_or_default()],
+            "tags": [path.trim_start_matches("/api").split('/').nth(1).unwrap_or_default()],
             "parameters": parameters,
             "responses": {
                 "2XX": {"description": "It is so."},
                 "4XX": {"description": "What was asked cannot be.", "content": error},
             },
         });
-        if let (Some(body), Some(map)) = (parts.body, operation.as_object_mut()) {
+        if let (Some(body), Some(map)) = (parts.body.take(), operation.as_object_mut()) {
             let content = json!({"application/json": {"schema": body}});
+            map.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
+        }
+        let form = match parts {
+            Parts { form: true, .. } => {
+                let files = json!({"type": "array", "items": {"type": "string", "format": "binary"}});
+                let schema = json!({"type": "object", "properties": {"files": files}});
+                Some(json!({"multipart/form-data": {"schema": schema}}))
+            }
+            Parts { fields: true, .. } => {
+                Some(json!({"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}))
+            }
+            _ => None,
+        };
+        if let (Some(content), Some(map)) = (form, operation.as_object_mut()) {
             map.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
         }
         operation
@@ -201,6 +228,18 @@ impl<T: JsonSchema> Part for Body<T> {
 }
 
 impl Part for Result<WebSocketUpgrade, WebSocketUpgradeRejection> {}
+
+impl Part for Fields {
+    fn describe(parts: &mut Parts, _: &mut SchemaGenerator) {
+        parts.fields = true;
+    }
+}
+
+impl Part for Form {
+    fn describe(parts: &mut Parts, _: &mut SchemaGenerator) {
+        parts.form = true;
+    }
+}
 
 /// Read by the handler itself.
 impl Part for Raw {

@@ -25,6 +25,8 @@ pub fn tend(runtime: &Runtime, settings: Settings) {
         closing: CancellationToken::new(),
         settings,
         readers: Readers::default(),
+        house: std::sync::Arc::new(crate::native::NoHouse),
+        access: Arc::default(),
     };
     runtime.keep_crons(Arc::new(Payloads { gateway }));
     runtime.keep_outbox(Arc::new(HttpPostman::new(runtime.clone(), settings)));

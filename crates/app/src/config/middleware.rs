@@ -87,7 +87,7 @@ fn is_on(tree: &Node, name: &str, findings: &mut Findings) -> bool {
 }
 
 /// A helper is one of the models that are configured; one with a mistake of its own is told of there.
-fn named_model(tree: &Node, section: &str, name: Option<&str>, findings: &mut Findings) {
+pub(super) fn named_model(tree: &Node, section: &str, name: Option<&str>, findings: &mut Findings) {
     let Some(name) = name else { return };
     let entries = tree.get("models").map(Node::items).unwrap_or_default().iter();
     let names = entries.filter_map(|entry| entry.get("name").or_else(|| entry.get("model"))?.as_str());

@@ -55,7 +55,7 @@ impl Served {
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// All of it.
-fn read(mut stream: TcpStream) -> String {
+pub(super) fn read(mut stream: TcpStream) -> String {
     receive(&mut stream, None)
 }
 

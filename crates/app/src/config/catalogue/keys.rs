@@ -136,8 +136,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("logging", "Correlation of log lines with requests."),
     ("tool_groups", "Names of groups of tools."),
     ("tool_search", "Finding tools on demand."),
-    ("suggestions", "Follow-up questions."),
-    ("input_polish", "Polishing what a user typed."),
     ("tool_progress", "Stopping tools that make no progress."),
     ("skills", "Where skills are found."),
     ("skill_scan", "Scanning skills before they are installed."),

@@ -1,0 +1,6 @@
+//! The routes beside LangGraph's, over HTTP: a real server, real files, a scripted model.
+
+mod artifacts;
+mod conversation;
+mod uploads;
+mod world;
