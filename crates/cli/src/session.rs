@@ -178,9 +178,10 @@ impl Session {
                     if cancel.is_cancelled() {
                         process::exit(i32::from(Exit::Interrupted.code()));
                     }
-                    cancel.cancel();
+                    // Said first: what is cancelled may have much to say itself.
                     let notice = self.terminal.err.paint(Tone::Warn, "cancelling… (once more to stop at once)");
                     self.terminal.note_if_free(&notice);
+                    cancel.cancel();
                 }
             }
         }
