@@ -95,11 +95,7 @@ pub(crate) async fn delete(
     Path(path): Path<(String, String)>,
 ) -> ApiResult<StatusCode> {
     let found = find(&gateway, path).await?;
-    if found.status.is_active() {
-        stop(&gateway, &found.id, CancelAction::Rollback).await?;
-        gateway.runtime.wait(&found.id).await;
-    }
-    gateway.runtime.store().undo_run(&found.id, gateway.runtime.now(), None).await?;
+    gateway.runtime.delete_run(&found.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

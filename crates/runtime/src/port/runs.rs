@@ -40,6 +40,22 @@ pub trait Runs {
     /// Forgets a run with its steps and its events; the thread is back at the step it started from. Without a lease
     /// one that is being executed stays.
     async fn undo_run(&self, id: &RunId, now: Timestamp, lease: Option<&Lease>) -> Result<bool, StoreError>;
+
+    /// Forgets a run that has ended, decided in one transaction: if nothing has happened on its thread since, it is
+    /// undone; otherwise what came later stands on its steps, so only its record and its events go.
+    async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError>;
+}
+
+/// What deleting a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// The thread is back at the step that the run started from.
+    Undone,
+    /// The thread keeps what the run did.
+    Forgotten,
+    /// It has not ended: nothing was done.
+    Active,
+    Missing,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use hart_kernel::{LoggedWrite, Step, StepSource, Timestamp};
 use hart_runtime::Run;
 use hart_runtime::port::{HistoryQuery, Lease, StepInfo, Steps, StoreError};
-use hart_types::{CheckpointId, ThreadId};
+use hart_types::{CheckpointId, RunId, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
@@ -215,6 +215,28 @@ pub(super) fn undo(db: &Connection, run: &Run, now: Timestamp) -> rusqlite::Resu
             .execute(params![thread, run.base.as_ref().map(CheckpointId::as_str), time(now)])?;
     }
     drop_unused(db, blobs)
+}
+
+/// Whether steps that are not the run's stand on one of its own.
+pub(super) fn carries_others(db: &Connection, thread: i64, run: &RunId) -> rusqlite::Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (
+             SELECT 1 FROM steps AS own JOIN steps AS later ON later.thread = own.thread AND later.parent = own.id
+             WHERE own.run = ?2 AND own.thread = ?1 AND later.run <> ?2)",
+    )?
+    .query_row(params![thread, run.as_str()], |row| row.get(0))
+}
+
+/// What a thread is that nothing happens on: it waits where something is left to do at its newest step.
+pub(super) fn rest_status(db: &Connection, thread: i64) -> rusqlite::Result<ThreadStatus> {
+    let waits: bool = db
+        .prepare_cached(
+            "SELECT EXISTS (
+                 SELECT 1 FROM threads JOIN steps ON steps.thread = threads.n AND steps.id = threads.head
+                 WHERE threads.n = ?1 AND steps.next IS NOT NULL)",
+        )?
+        .query_row([thread], |row| row.get(0))?;
+    Ok(if waits { ThreadStatus::Interrupted } else { ThreadStatus::Idle })
 }
 
 pub(super) fn blobs_of_thread(db: &Connection, thread: i64) -> rusqlite::Result<Vec<Vec<u8>>> {
