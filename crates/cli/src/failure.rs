@@ -156,6 +156,8 @@ impl From<ClientError> for Failure {
                 Self::new(Exit::Usage, error.into()).help("`hart threads` lists them")
             }
             ClientError::NoRun(_) => Self::new(Exit::Usage, error.into()).help("`hart runs` lists them"),
+            ClientError::Forgotten(_) => Self::failed(error)
+                .help("`hart runs show` tells how it went, `hart threads show` what came of it"),
             ClientError::Address { .. } | ClientError::Unauthorized { .. } => {
                 Self::new(Exit::Usage, error.into())
             }

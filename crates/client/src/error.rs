@@ -40,6 +40,12 @@ pub enum ClientError {
     NoModel,
     #[error("the client is closed; build another one")]
     Closed,
+    /// Its record, and what its thread has come to, are still there.
+    #[error(
+        "the stream of run `{0}` is not kept any more; its record and its thread still are, and \
+         `server.keep_streams_days` says how long streams are"
+    )]
+    Forgotten(RunId),
     #[error("the run was dropped before its end; the thread can go on")]
     Dropped,
     #[error("`{url}` is no address of a server; write it like http://127.0.0.1:2026")]
