@@ -67,8 +67,13 @@ pub(crate) async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
 pub(crate) async fn backup(home: PathBuf, to: PathBuf) -> Result<(), StorageError> {
     let failed =
         |source: Box<dyn std::error::Error + Send + Sync>| StorageError::Backup { path: to.clone(), source };
-    home::create_private_file(&to).map_err(|error| failed(error.into()))?;
-    store(home).await?.backup(to.clone()).await.map_err(|error| failed(error.into()))
+    let store = store(home).await?;
+    home::create_new_private_file(&to).map_err(|error| failed(error.into()))?;
+    store.backup(to.clone()).await.map_err(|error| {
+        // Half a copy is none, and it is ours to remove.
+        let _ = std::fs::remove_file(&to);
+        failed(error.into())
+    })
 }
 
 /// In the data directory.

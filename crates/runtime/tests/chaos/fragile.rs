@@ -186,6 +186,14 @@ impl Steps for Fragile {
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError> {
         self.fuse.around("steps", self.inner.steps(thread, at)).await
     }
+    async fn steps_since(
+        &self,
+        thread: &ThreadId,
+        at: &CheckpointId,
+        known: Option<&CheckpointId>,
+    ) -> Result<Lineage, StoreError> {
+        self.fuse.around("steps_since", self.inner.steps_since(thread, at, known)).await
+    }
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         self.fuse.around("history", self.inner.history(thread, query)).await
     }
