@@ -79,6 +79,7 @@ pub(crate) fn table() -> Table {
         .route("/api/runs/{run}", get("Read a run by its id alone", one_run))
         .route("/api/models", get("The models there are to choose from, the default first", models))
         .route("/api/models/{model}", get("Read a model", one_model))
+        .route("/api/threads/{thread}/token-usage", get("What the runs of a thread used", token_usage))
         .route(
             "/api/threads/{thread}/artifacts/{*path}",
             get("A file that the agent of a thread can see", artifact).query(&[("download", "boolean")]),
@@ -117,6 +118,21 @@ async fn one_model(State(gateway): State<Gateway>, Path(name): Path<String>) -> 
     let models = gateway.house.models().await.map_err(ApiError::conflict)?;
     let found = models.into_iter().find(|model| model.get("name").is_some_and(|known| *known == *name));
     found.map(Json).ok_or_else(|| ApiError::not_found(format!("Model '{name}' not found")))
+}
+
+/// As DeerFlow's clients are told, and what it cost.
+async fn token_usage(State(gateway): State<Gateway>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
+    let of = workspace(&gateway, &thread).await?;
+    let (totals, runs) = gateway.runtime.store().thread_totals(&of.thread).await?;
+    Ok(Json(json!({
+        "thread_id": of.thread,
+        "total_tokens": totals.usage.total_tokens,
+        "total_input_tokens": totals.usage.input_tokens,
+        "total_output_tokens": totals.usage.output_tokens,
+        "total_runs": runs,
+        "total_cost": totals.cost,
+        "llm_call_count": totals.model_calls,
+    })))
 }
 
 async fn artifact(

@@ -82,6 +82,7 @@ const ROWS: &[(&str, &str, u16)] = &[
     ("GET /api/runs/{run}", "", 404),
     ("GET /api/models", "", 200),
     ("GET /api/models/{model}", "", 404),
+    ("GET /api/threads/{thread}/token-usage", "", 404),
     ("GET /api/threads/{thread}/artifacts/{path}", "", 404),
     ("GET /api/threads/{thread}/runs/{run}/workspace-changes", "", 404),
 ];

@@ -153,3 +153,32 @@ fn a_run_whose_stream_is_not_kept_any_more_is_told_as_such() {
     let served = super::serve::Served::start(bench.hart());
     told(hart(&["export", run, "--server", &format!("http://{}", served.address)]));
 }
+
+#[test]
+fn what_a_run_and_a_thread_cost_is_told_where_the_price_is_known() {
+    let bench = Bench::with([
+        Turn::new().text("one").usage(1_000_000, 500_000),
+        Turn::new().text("two").usage(1_000_000, 0),
+    ]);
+    let base = bench.server.openai_base();
+    let price = "pricing: {input_per_million: 2.0, output_per_million: 8.0}";
+    let model = format!("name: m, use: openai, model: mock, api_key: sk-test, base_url: '{base}', {price}");
+    bench.write("config.yaml", &format!("models:\n  - {{{model}}}\ntitle: {{enabled: false}}\n"));
+    let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
+    hart(&["run", "--thread", "t", "a"]).success().stdout.clear();
+    let served = super::serve::Served::start(bench.hart());
+    let server = format!("http://{}", served.address);
+    hart(&["run", "--server", &server, "--thread", "t", "b"]).success().stdout.clear();
+    let runs = json_of(&hart(&["runs", "--json", "--server", &server]).success().stdout);
+    assert_eq!((&runs[0]["total_cost"], &runs[1]["total_cost"]), (&json!(2.0), &json!(6.0)));
+    let first = runs[1]["run_id"].as_str().unwrap();
+    for at in [&[][..], &["--server", server.as_str()]] {
+        let shown = hart(&[&["runs", "show", first], at].concat()).success().stdout;
+        assert!(shown.contains("cost: 6.0000"), "{shown}");
+    }
+    let thread = runs[0]["thread_id"].as_str().unwrap();
+    let usage = served.ask("GET", &format!("/api/threads/{thread}/token-usage"), "", &json!({}));
+    assert!(usage.contains("\"total_cost\":8.0") && usage.contains("\"total_runs\":2"), "{usage}");
+    let metrics = served.ask("GET", "/metrics", "", &json!({}));
+    assert!(metrics.contains("hart_cost_total 2\n"), "of the runs of this process: {metrics}");
+}

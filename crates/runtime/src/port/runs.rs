@@ -28,6 +28,9 @@ pub trait Runs {
     /// Newest first.
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, StoreError>;
 
+    /// What all runs of a thread that ended used, and how many those are.
+    async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError>;
+
     /// Writes how it ended, its last events, and what that makes of its thread. `None` when it had ended before or is
     /// gone, when the lease is lost, and without a lease when it is being executed.
     async fn end_run(

@@ -122,6 +122,9 @@ impl Runs for Fragile {
     async fn undo_run(&self, id: &RunId, now: Timestamp, lease: Option<&Lease>) -> Result<bool, StoreError> {
         self.fuse.around("undo_run", self.inner.undo_run(id, now, lease)).await
     }
+    async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError> {
+        self.fuse.around("thread_totals", self.inner.thread_totals(thread)).await
+    }
     async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError> {
         self.fuse.around("delete_run", self.inner.delete_run(id, now)).await
     }

@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
 use hart_runtime::port::{Admission, Claimed, Deleted, Lease, RunEnd, RunQuery, Runs, StoreError};
-use hart_runtime::{Run, StartRun};
+use hart_runtime::{Run, StartRun, Totals};
 use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -87,6 +87,21 @@ impl Runs for SqliteStore {
                     read,
                 )?
                 .collect()
+        })
+        .await
+    }
+
+    async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError> {
+        let thread = thread.clone();
+        self.read(move |db| {
+            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(Default::default()) };
+            let sql = "SELECT totals FROM runs WHERE thread = ?1 AND status NOT IN ('pending', 'running')";
+            let (mut all, mut count) = (Totals::default(), 0);
+            for one in db.prepare_cached(sql)?.query_map([n], |row| get_json::<Totals>(row, "totals"))? {
+                all.add(&one?);
+                count += 1;
+            }
+            Ok((all, count))
         })
         .await
     }
