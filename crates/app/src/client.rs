@@ -186,7 +186,8 @@ impl AskedClient for Client {
         if let Some(named) = named.filter(|_| ask.may_begin()) {
             self.name(runtime, &id, named).await?;
         }
-        let assistant = runtime.assistant(LEAD_AGENT).await.map_err(of_assistant)?;
+        let agent = ask.agent.as_deref().unwrap_or(LEAD_AGENT);
+        let assistant = runtime.assistant(agent).await.map_err(|error| of_assistant(error, agent))?;
         let input = match &ask.words {
             Words::Say(_) => Input::Values(ask.input().unwrap_or_default()),
             Words::Answer(answer) => Input::Resume { answer: answer.clone().into_json(), update: Map::new() },
@@ -197,7 +198,8 @@ impl AskedClient for Client {
         start.options.extend(ask.options.clone());
         // Before the run begins: whoever asks is told at once what cannot be had.
         let named = ["model_name", "model"].iter().find_map(|key| start.options.get(*key)?.as_str());
-        self.choose(named.filter(|name| !name.is_empty())).await?;
+        let own = self.app.model_of_agent(agent);
+        self.choose(named.filter(|name| !name.is_empty()).or(own.as_deref())).await?;
         start.recursion_limit = ask.recursion_limit.or(start.recursion_limit);
         start.multitask = MultitaskStrategy::Reject;
         start.create_thread = ask.may_begin();

@@ -23,6 +23,8 @@ pub enum ClientError {
     NoThread(ThreadId),
     #[error("there is no run `{0}`; `runs` lists those there are")]
     NoRun(RunId),
+    #[error("there is no agent `{0}`; agents are folders in `agents` of the data directory")]
+    NoAgent(String),
     #[error("there is no file `{0}` in this thread; `artifacts` lists those that were handed over")]
     NoFile(String),
     #[error("thread `{thread}` waits for an answer; give it with `resume`")]

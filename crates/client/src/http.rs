@@ -195,7 +195,7 @@ impl HttpClient {
 
     fn body(ask: &Ask) -> Value {
         let mut body = json!({
-            "assistant_id": AGENT,
+            "assistant_id": ask.agent.as_deref().unwrap_or(AGENT),
             "stream_mode": ask.modes(),
             "multitask_strategy": "reject",
             // A line that breaks is taken up again; whoever leaves says so.
@@ -234,6 +234,9 @@ impl Client for HttpClient {
         let url = self.url(["threads", id.as_str(), "runs", "stream"]);
         let sent = self.send(self.post(url, &Self::body(&ask))).await;
         let response = sent.map_err(|error| match error {
+            ClientError::Refused { status: 422, detail, .. } if detail.starts_with("Invalid assistant") => {
+                ClientError::NoAgent(ask.agent.clone().unwrap_or_else(|| AGENT.to_owned()))
+            }
             ClientError::Refused { status: 404, .. } => no_thread(&name),
             ClientError::Refused { status: 409, .. } => ClientError::Busy(name.clone()),
             other => other,
