@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing past [`AppConfig::load`] reads a file, a variable or a default again.
 
+mod agent;
 mod calls;
 mod catalogue;
 mod check;
@@ -31,6 +32,7 @@ use hart_sandbox::SandboxConfig;
 use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
+pub(crate) use agent::AgentConfig;
 pub use catalogue::{Key, Kind, catalogue};
 pub use consent::ConsentConfig;
 pub use explain::{Explanation, Origin};

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::House;
+use hart_gateway::{FileError, House};
 use hart_kernel::async_trait;
 use hart_runtime::Workspace;
-use hart_sandbox::{SandboxProvider, SnapshotError, Snapshots, VPath};
+use hart_sandbox::{SandboxError, SandboxProvider, SnapshotError, Snapshots, VPath};
 use hart_types::RunId;
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ impl House for Workshop {
         Ok(models.iter().map(json).collect())
     }
 
-    async fn file(&self, of: &Workspace, path: &str) -> Option<Vec<u8>> {
+    async fn file(&self, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError> {
         file(self, of, path).await
     }
 
@@ -57,10 +57,25 @@ fn info(listing: ModelListing) -> ModelInfo {
     info
 }
 
-pub(crate) async fn file(workshop: &Workshop, of: &Workspace, path: &str) -> Option<Vec<u8>> {
-    let path = VPath::parse(path).ok().filter(|path| path.to_string().starts_with(OWN))?;
-    let sandbox = workshop.sandboxes.acquire(&of.thread, &of.user).await.ok()?;
-    sandbox.read(&path).await.ok()
+pub(crate) async fn file(workshop: &Workshop, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError> {
+    let path = VPath::parse(path).ok().filter(|path| path.to_string().starts_with(OWN));
+    let path = path.ok_or(FileError::NotFound)?;
+    let sandbox = workshop.sandboxes.acquire(&of.thread, &of.user).await.map_err(of_file)?;
+    sandbox.read(&path).await.map_err(of_file)
+}
+
+fn of_file(error: SandboxError) -> FileError {
+    match error {
+        // What leads out of the thread is not there for whoever asks.
+        SandboxError::NotFound(_) | SandboxError::NotADirectory(_) | SandboxError::Path(_) => {
+            FileError::NotFound
+        }
+        SandboxError::Forbidden { .. } => FileError::NotFound,
+        SandboxError::IsDirectory(_) | SandboxError::NotAFile { .. } | SandboxError::TooLarge { .. } => {
+            FileError::Refused(error.to_string())
+        }
+        error => FileError::Failed(error.to_string()),
+    }
 }
 
 /// Keeps the server's own routes from holding more than they need.

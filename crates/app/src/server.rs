@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hart_gateway::{
-    Access, House, Listener, OtlpError, OtlpExporter, ServeError, Settings, listen, native, router_with,
-    serve_on, tend, with_page,
+    Access, House, Listener, OtlpError, OtlpExporter, ServeError, Settings, listen, router_of, serve_on,
+    tend, with_page,
 };
 use hart_runtime::{Adopt, Runtime};
 use secrecy::ExposeSecret;
@@ -108,8 +108,7 @@ impl Server {
             runtime.trace_to(Arc::new(traces));
         }
         let closing = CancellationToken::new();
-        let own = native(runtime.clone(), house, access.clone(), settings);
-        let routes = with_page(router_with(runtime.clone(), access, closing.clone(), settings).merge(own));
+        let routes = with_page(router_of(runtime.clone(), house, access, closing.clone(), settings));
         let serving = serve_on(listener, routes, closing.clone());
         let mut serving = std::pin::pin!(serving);
         tokio::select! {

@@ -31,7 +31,7 @@ use readers::Readers;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
-pub use native::{House, native};
+pub use native::{FileError, House, NoHouse};
 pub use otlp::{OtlpError, OtlpExporter};
 pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
@@ -47,9 +47,11 @@ pub(crate) struct Gateway {
     pub(crate) settings: Settings,
     /// Who follows runs here.
     pub(crate) readers: Readers,
+    /// What there is beyond threads and runs.
+    pub(crate) house: Arc<dyn House>,
 }
 
-/// All routes, at `/` and at `/api/langgraph`.
+/// All routes: LangGraph's at `/` and at `/api/langgraph`, hart's own below `/api`.
 pub fn router(runtime: Runtime, access: Access, closing: CancellationToken) -> Router {
     router_with(runtime, access, closing, Settings::default())
 }
@@ -61,11 +63,23 @@ pub fn router_with(
     closing: CancellationToken,
     settings: Settings,
 ) -> Router {
-    let gateway = Gateway { runtime, closing, settings, readers: Readers::default() };
+    router_of(runtime, Arc::new(NoHouse), access, closing, settings)
+}
+
+/// As [`router_with`], with models and files to tell of.
+pub fn router_of(
+    runtime: Runtime,
+    house: Arc<dyn House>,
+    access: Access,
+    closing: CancellationToken,
+    settings: Settings,
+) -> Router {
+    let gateway = Gateway { runtime, closing, settings, readers: Readers::default(), house };
     let langgraph = routes::table().into_router();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())
         .merge(langgraph)
+        .merge(native::table().into_router())
         .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(gateway)

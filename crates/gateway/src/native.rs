@@ -2,61 +2,95 @@
 //!
 //! Invariant: a file goes out as something to keep, never as a page of this server.
 
-use std::sync::Arc;
+use std::fmt;
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::get;
-use axum::{Json, Router};
 use hart_kernel::async_trait;
+use hart_runtime::Workspace;
 use hart_runtime::port::RunQuery;
-use hart_runtime::{Runtime, Workspace};
 use hart_types::RunId;
 use serde_json::{Value, json};
 
+use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
-use crate::guard::{self, Access};
+use crate::openapi::{Table, get};
 use crate::parse::{Path, Query, limit_of, thread_id};
-use crate::request;
-use crate::settings::Settings;
 use crate::wire::run;
 
 /// What a server can tell beyond threads and runs. Implemented where agents are configured.
 #[async_trait]
-pub trait House: Send + Sync + 'static {
+pub trait House: fmt::Debug + Send + Sync + 'static {
     /// The models there are to choose from, the default first; or why that cannot be said.
     async fn models(&self) -> Result<Vec<Value>, String>;
 
     /// The content of a file that a thread's agent can see.
-    async fn file(&self, of: &Workspace, path: &str) -> Option<Vec<u8>>;
+    async fn file(&self, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError>;
 
     /// What a run did to the thread's files, as DeerFlow's clients are told; `None` where that is not known.
     async fn changes(&self, of: &Workspace, run: &RunId) -> Option<Value>;
 }
 
-#[derive(Clone)]
-struct Native {
-    runtime: Runtime,
-    house: Arc<dyn House>,
+/// Why there is no content of a file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    #[error("there is no such file")]
+    NotFound,
+    /// It is there, but not to be had like this: a directory, or too large.
+    #[error("{0}")]
+    Refused(String),
+    /// It may be to be had later.
+    #[error("{0}")]
+    Failed(String),
 }
 
-/// To be merged with [`router`](crate::router); it lets in whom that lets in.
-pub fn native(runtime: Runtime, house: Arc<dyn House>, access: Access, settings: Settings) -> Router {
-    Router::new()
-        .route("/api/runs", get(runs))
-        .route("/api/runs/{run}", get(one_run))
-        .route("/api/models", get(models))
-        .route("/api/models/{model}", get(one_model))
-        .route("/api/threads/{thread}/artifacts/{*path}", get(artifact))
-        .route("/api/threads/{thread}/runs/{run}/workspace-changes", get(workspace_changes))
-        .method_not_allowed_fallback(crate::error::method_not_allowed)
-        .with_state(Native { runtime, house })
-        .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard::watch))
-        .layer(axum::middleware::from_fn_with_state(settings, request::attend))
+/// For agents that bring their models and files with them.
+#[derive(Clone, Copy, Debug)]
+pub struct NoHouse;
+
+#[async_trait]
+impl House for NoHouse {
+    async fn models(&self) -> Result<Vec<Value>, String> {
+        Ok(Vec::new())
+    }
+
+    async fn file(&self, _: &Workspace, _: &str) -> Result<Vec<u8>, FileError> {
+        Err(FileError::NotFound)
+    }
+
+    async fn changes(&self, _: &Workspace, _: &RunId) -> Option<Value> {
+        None
+    }
 }
 
-async fn runs(State(native): State<Native>, query: Query) -> ApiResult<Json<Value>> {
+/// Served at these addresses alone, not below `/api/langgraph`.
+pub(crate) fn table() -> Table {
+    Table::default()
+        .route(
+            "/api/runs",
+            get("Runs of all threads, newest first", runs).query(&[
+                ("limit", "integer"),
+                ("offset", "integer"),
+                ("status", "string"),
+            ]),
+        )
+        .route("/api/runs/{run}", get("Read a run by its id alone", one_run))
+        .route("/api/models", get("The models there are to choose from, the default first", models))
+        .route("/api/models/{model}", get("Read a model", one_model))
+        .route("/api/threads/{thread}/token-usage", get("What the runs of a thread used", token_usage))
+        .route(
+            "/api/threads/{thread}/artifacts/{*path}",
+            get("A file that the agent of a thread can see", artifact).query(&[("download", "boolean")]),
+        )
+        .route(
+            "/api/threads/{thread}/runs/{run}/workspace-changes",
+            get("What a run did to the files of its thread", workspace_changes),
+        )
+}
+
+async fn runs(State(gateway): State<Gateway>, query: Query) -> ApiResult<Json<Value>> {
     let status =
         query.get("status").map(|status| status.parse().map_err(ApiError::unprocessable)).transpose()?;
     let query = RunQuery {
@@ -65,36 +99,57 @@ async fn runs(State(native): State<Native>, query: Query) -> ApiResult<Json<Valu
         limit: limit_of(Some(query.number("limit", 10)?), 10)?,
         offset: query.number("offset", 0)?,
     };
-    let runs = native.runtime.store().runs(&query).await?;
+    let runs = gateway.runtime.store().runs(&query).await?;
     Ok(Json(runs.iter().map(run::json).collect()))
 }
 
-async fn one_run(State(native): State<Native>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
-    let found = native.runtime.store().run(&RunId::from(id.as_str())).await?;
+async fn one_run(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+    let found = gateway.runtime.store().run(&RunId::from(id.as_str())).await?;
     let found = found.ok_or_else(|| ApiError::not_found(format!("Run with ID {id} not found")))?;
     Ok(Json(run::json(&found)))
 }
 
-async fn models(State(native): State<Native>) -> ApiResult<Json<Value>> {
-    let models = native.house.models().await.map_err(ApiError::conflict)?;
+async fn models(State(gateway): State<Gateway>) -> ApiResult<Json<Value>> {
+    let models = gateway.house.models().await.map_err(ApiError::conflict)?;
     Ok(Json(json!({ "models": models })))
 }
 
-async fn one_model(State(native): State<Native>, Path(name): Path<String>) -> ApiResult<Json<Value>> {
-    let models = native.house.models().await.map_err(ApiError::conflict)?;
+async fn one_model(State(gateway): State<Gateway>, Path(name): Path<String>) -> ApiResult<Json<Value>> {
+    let models = gateway.house.models().await.map_err(ApiError::conflict)?;
     let found = models.into_iter().find(|model| model.get("name").is_some_and(|known| *known == *name));
     found.map(Json).ok_or_else(|| ApiError::not_found(format!("Model '{name}' not found")))
 }
 
+/// As DeerFlow's clients are told, and what it cost.
+async fn token_usage(State(gateway): State<Gateway>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
+    let of = workspace(&gateway, &thread).await?;
+    let (totals, runs) = gateway.runtime.store().thread_totals(&of.thread).await?;
+    Ok(Json(json!({
+        "thread_id": of.thread,
+        "total_tokens": totals.usage.total_tokens,
+        "total_input_tokens": totals.usage.input_tokens,
+        "total_output_tokens": totals.usage.output_tokens,
+        "total_runs": runs,
+        "total_cost": totals.cost,
+        "llm_call_count": totals.model_calls,
+    })))
+}
+
 async fn artifact(
-    State(native): State<Native>,
+    State(gateway): State<Gateway>,
     Path((thread, path)): Path<(String, String)>,
     query: Query,
 ) -> ApiResult<impl IntoResponse> {
-    let of = workspace(&native, &thread).await?;
+    let of = workspace(&gateway, &thread).await?;
     let path = format!("/{path}");
-    let file = native.house.file(&of, &path).await;
-    let content = file.ok_or_else(|| ApiError::not_found(format!("Artifact not found: {path}")))?;
+    let content = gateway.house.file(&of, &path).await.map_err(|error| match error {
+        FileError::NotFound => ApiError::not_found(format!("Artifact not found: {path}")),
+        FileError::Refused(why) => ApiError::unprocessable(why),
+        FileError::Failed(why) => {
+            tracing::error!(thread = %of.thread, path, why, "a file of a thread cannot be read");
+            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, why)
+        }
+    })?;
     let (kind, active) = kind_of(&path);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -106,20 +161,20 @@ async fn artifact(
 }
 
 async fn workspace_changes(
-    State(native): State<Native>,
+    State(gateway): State<Gateway>,
     Path((thread, run)): Path<(String, String)>,
 ) -> ApiResult<Json<Value>> {
-    let of = workspace(&native, &thread).await?;
-    let run = native.runtime.store().run(&RunId::from(run.as_str())).await?;
+    let of = workspace(&gateway, &thread).await?;
+    let run = gateway.runtime.store().run(&RunId::from(run.as_str())).await?;
     let run = run.filter(|run| run.thread == of.thread);
     let run = run.ok_or_else(|| ApiError::not_found("Run not found"))?;
-    let changes = native.house.changes(&of, &run.id).await;
+    let changes = gateway.house.changes(&of, &run.id).await;
     Ok(Json(changes.unwrap_or_else(|| json!({"available": false, "version": 1, "files": []}))))
 }
 
-async fn workspace(native: &Native, thread: &str) -> ApiResult<Workspace> {
+async fn workspace(gateway: &Gateway, thread: &str) -> ApiResult<Workspace> {
     let id = thread_id(thread)?;
-    let row = native.runtime.store().thread(&id).await?;
+    let row = gateway.runtime.store().thread(&id).await?;
     let row = row.ok_or_else(|| ApiError::not_found(format!("Thread with ID {id} not found")))?;
     Ok(Workspace { thread: row.id, user: row.user })
 }

@@ -34,6 +34,13 @@ impl Table {
         self.router
     }
 
+    /// With what another table has.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.router = self.router.merge(other.router);
+        self.paths.extend(other.paths);
+        self
+    }
+
     /// OpenAPI 3.1, relative to where it was read from.
     pub(crate) fn document(&self) -> Value {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -46,7 +53,8 @@ impl Table {
             let described = operations
                 .iter()
                 .map(|operation| (operation.method.to_owned(), operation.describe(path, &mut generator)));
-            paths.insert((*path).to_owned(), Value::Object(described.collect()));
+            // A part that takes the rest of the path is one like any other here.
+            paths.insert(path.replace("{*", "{"), Value::Object(described.collect()));
         }
         let mut schemas = generator.take_definitions(true);
         schemas.insert(
@@ -149,6 +157,7 @@ impl Operation {
         let mut parts = Parts::default();
         (self.parts)(&mut parts, generator);
         let in_path = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let in_path = in_path.map(|name| name.trim_start_matches('*'));
         let in_path = in_path.map(|name| {
             let schema = match name {
                 "thread" | "run" | "cron" => json!({"type": "string", "format": "uuid"}),
@@ -164,7 +173,7 @@ impl Operation {
         let error = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
         let mut operation = json!({
             "summary": self.summary,
-            "tags": [path.split('/').nth(1).unwrap_or_default()],
+            "tags": [path.trim_start_matches("/api").split('/').nth(1).unwrap_or_default()],
             "parameters": parameters,
             "responses": {
                 "2XX": {"description": "It is so."},

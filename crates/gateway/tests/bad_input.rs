@@ -78,6 +78,13 @@ const ROWS: &[(&str, &str, u16)] = &[
     ("PATCH /runs/crons/{cron}", r#"{"enabled": false}"#, 404),
     ("DELETE /runs/crons/{cron}", "", 404),
     ("POST /threads/{thread}/runs/crons", r#"{"assistant_id": "agent", "schedule": "@daily"}"#, 404),
+    ("GET /api/runs", "", 200),
+    ("GET /api/runs/{run}", "", 404),
+    ("GET /api/models", "", 200),
+    ("GET /api/models/{model}", "", 404),
+    ("GET /api/threads/{thread}/token-usage", "", 404),
+    ("GET /api/threads/{thread}/artifacts/{path}", "", 404),
+    ("GET /api/threads/{thread}/runs/{run}/workspace-changes", "", 404),
 ];
 
 /// One operation of the server's own description.

@@ -6,13 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_gateway::{Access, House, Settings};
+use hart_gateway::{Access, NoHouse, Settings};
 use hart_kernel::{Agent, BuildError, Checkpointer, SystemClock, async_trait};
-use hart_runtime::{
-    AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime, Workspace,
-};
-use hart_types::RunId;
-use serde_json::Value;
+use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
 
 use super::{Server, ServerError};
 use crate::app::StorageError;
@@ -114,7 +110,7 @@ impl ServerBuilder {
         };
         let runtime = Runtime::open(parts).await.map_err(StorageError::Runs)?;
         let settings = Settings::default();
-        Ok(Server { listener, runtime, house: Arc::new(Bare), access, settings, traces: None, drain })
+        Ok(Server { listener, runtime, house: Arc::new(NoHouse), access, settings, traces: None, drain })
     }
 }
 
@@ -149,23 +145,5 @@ impl AgentFactory for OwnAgents {
         let (_, build) =
             named.ok_or_else(|| refused("UnknownAgent", "this server has no agent".to_owned()))?;
         build(checkpointer).map_err(|error| refused("BuildError", error.to_string()))
-    }
-}
-
-/// Agents of one's own bring their models and files with them.
-struct Bare;
-
-#[async_trait]
-impl House for Bare {
-    async fn models(&self) -> Result<Vec<Value>, String> {
-        Ok(Vec::new())
-    }
-
-    async fn file(&self, _: &Workspace, _: &str) -> Option<Vec<u8>> {
-        None
-    }
-
-    async fn changes(&self, _: &Workspace, _: &RunId) -> Option<Value> {
-        None
     }
 }

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 pub(crate) async fn openapi() -> Json<Value> {
-    Json(super::table().document())
+    Json(super::table().and(crate::native::table()).document())
 }
 
 pub(crate) async fn page() -> Response {
