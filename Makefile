@@ -36,8 +36,11 @@ fmt:
 lint:
 	$(CARGO) clippy --locked --workspace --all-targets --all-features -- -D warnings
 
+# nextest, where it is installed, ends a test that hangs and says which; see .config/nextest.toml.
 unit:
-	$(CARGO) test --locked --workspace
+	@if $(CARGO) nextest --version >/dev/null 2>&1; \
+	then $(CARGO) nextest run --locked --workspace && $(CARGO) test --locked --workspace --doc; \
+	else $(CARGO) test --locked --workspace; fi
 
 ## LangGraph's official clients and React hooks against a server of hart's (from PyPI and npm, once).
 sdks: toolchain

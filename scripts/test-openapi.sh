@@ -31,7 +31,7 @@ HART_HOME=$home "${CARGO_TARGET_DIR:-target}/debug/examples/conformance_server" 
 server=$!
 stop() { kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$home"; }
 trap stop EXIT
-for _ in $(seq 100); do
+for _ in $(seq 300); do
     [ -s "$home/out" ] && break
     sleep 0.1
 done

@@ -55,6 +55,9 @@ if ! $python && ! $node; then exit 0; fi
 "${CARGO:-cargo}" build --locked --quiet --workspace --example conformance_server
 target=${CARGO_TARGET_DIR:-target}
 
+# Of an earlier time.
+rm -rf "$dir/home" "$dir/model.port" "$dir/server.out"
+
 # The model that does what the last message says, and the server in front of it, on ports that are free.
 python3 -u - "$dir/model.port" <<'PY' &
 import sys
@@ -69,14 +72,13 @@ server.serve_forever()
 PY
 started+=($!)
 wait_for() {
-    for _ in $(seq 200); do
+    for _ in $(seq 600); do
         [ -s "$1" ] && return
         sleep 0.05
     done
     echo "$2 did not start" >&2
     exit 1
 }
-rm -rf "$dir/home"
 wait_for "$dir/model.port" "the model"
 HART_HOME=$dir/home "$target/debug/examples/conformance_server" --port 0 \
     --model-base-url "http://127.0.0.1:$(cat "$dir/model.port")/v1" >"$dir/server.out" 2>"$dir/server.err" &

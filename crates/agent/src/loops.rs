@@ -70,8 +70,8 @@ impl LoopDetectionConfig {
 }
 
 /// What an agent's hands are: no number of calls says that it does not get on.
-const DAILY_TOOLS: [&str; 8] =
-    ["bash", "background", "ls", "glob", "grep", "read_file", "write_file", "str_replace"];
+const DAILY_TOOLS: [&str; 9] =
+    ["bash", "background", "ls", "glob", "grep", "read_file", "write_file", "str_replace", "delete"];
 /// What of a call's arguments says what it is about, where there are any of these.
 const SALIENT: [&str; 7] = ["path", "url", "query", "command", "pattern", "glob", "cmd"];
 /// Tools of whose arguments all matter.
@@ -116,15 +116,19 @@ impl Detector {
         answer.id.is_some() && self.latest == answer.id
     }
 
-    /// Looks at an answer and what its calls returned.
+    /// Looks at an answer and what its calls returned. `own_name` tells a tool's name from an alias of it.
     pub(crate) fn observe(
         &mut self,
         config: &LoopDetectionConfig,
         answer: &Message,
         results: &[&Message],
+        own_name: &dyn Fn(&str) -> String,
     ) -> Verdict {
         self.latest.clone_from(&answer.id);
-        let calls = answer.tool_calls();
+        let called = answer.tool_calls().iter();
+        let calls: Vec<ToolCall> =
+            called.map(|call| ToolCall { name: own_name(&call.name), ..call.clone() }).collect();
+        let calls = calls.as_slice();
         if calls.is_empty() {
             return Verdict::Fine;
         }
@@ -224,22 +228,33 @@ fn hash_arguments(tool: &str, args: &Map<String, Value>, hasher: &mut DefaultHas
         return hash_entries(told, hasher);
     }
     if tool == "read_file" {
-        hash_entries(args.iter().filter(|(key, _)| *key == "path"), hasher);
-        for key in ["start_line", "end_line"] {
-            let line = args.get(key).and_then(Value::as_u64);
+        hash_entries(args.iter().filter(|(key, _)| spelled(key) == "path"), hasher);
+        let number = |key| args.get(key).and_then(Value::as_u64);
+        let first =
+            number("start_line").or_else(|| number("offset").map(|skipped| skipped.saturating_add(1)));
+        let last = number("end_line").or_else(|| {
+            number("limit").map(|lines| first.unwrap_or(1).saturating_add(lines).saturating_sub(1))
+        });
+        for line in [first, last] {
             line.map(|line| line / LINES).hash(hasher);
         }
         return;
     }
-    if SALIENT.iter().any(|key| args.contains_key(*key)) {
-        return hash_entries(args.iter().filter(|(key, _)| SALIENT.contains(&key.as_str())), hasher);
+    let salient = |key: &str| SALIENT.contains(&spelled(key));
+    if args.keys().any(|key| salient(key)) {
+        return hash_entries(args.iter().filter(|(key, _)| salient(key)), hasher);
     }
     hash_entries(args.iter(), hasher);
 }
 
+/// Another word for the same argument.
+fn spelled(key: &str) -> &str {
+    if key == "file_path" { "path" } else { key }
+}
+
 /// In the order of the keys, whatever order the model wrote them in.
 fn hash_entries<'a>(entries: impl Iterator<Item = (&'a String, &'a Value)>, hasher: &mut DefaultHasher) {
-    let sorted: BTreeMap<&String, &Value> = entries.collect();
+    let sorted: BTreeMap<&str, &Value> = entries.map(|(key, value)| (spelled(key), value)).collect();
     for (key, value) in sorted {
         key.hash(hasher);
         hash_value(value, hasher);

@@ -11,9 +11,18 @@ fn verdicts(config: &LoopDetectionConfig, answers: &[(&str, Value, &str)]) -> Ve
         let answer = Message::new(Body::Ai(Ai { tool_calls: vec![call], ..Ai::default() }), "");
         let answer = answer.with_id(format!("m{at}"));
         let result = Message::tool(&"c".into(), tool, ToolStatus::Success, *result);
-        detector.observe(config, &answer, &[&result])
+        detector.observe(config, &answer, &[&result], &own_name)
     };
     answers.iter().enumerate().map(|(at, answer)| look(at, answer)).collect()
+}
+
+fn own_name(called: &str) -> String {
+    match called {
+        "execute" => "bash",
+        "edit_file" => "str_replace",
+        own => own,
+    }
+    .to_owned()
 }
 
 fn marks(verdicts: &[Verdict]) -> String {
@@ -30,7 +39,7 @@ fn marks(verdicts: &[Verdict]) -> String {
 
 #[test]
 fn what_counts_as_the_same() {
-    let same: [(&str, Value, Value); 6] = [
+    let same: [(&str, Value, Value); 9] = [
         (
             "bash",
             json!({"command": "ls", "description": "look"}),
@@ -38,6 +47,13 @@ fn what_counts_as_the_same() {
         ),
         ("ls", json!({"path": "/a", "depth": 1}), json!({"depth": 1, "path": "/a"})),
         ("read_file", json!({"path": "/a", "start_line": 1}), json!({"path": "/a", "start_line": 150})),
+        ("read_file", json!({"file_path": "/a", "offset": 0}), json!({"path": "/a", "start_line": 1})),
+        ("execute", json!({"command": "ls", "timeout": 1}), json!({"command": "ls", "timeout": 2})),
+        (
+            "edit_file",
+            json!({"file_path": "/a", "old_string": "x"}),
+            json!({"path": "/a", "old_string": "x"}),
+        ),
         (
             "write_file",
             json!({"path": "/a", "content": "x", "description": "a"}),
@@ -46,10 +62,12 @@ fn what_counts_as_the_same() {
         ("custom", json!({"a": {"x": 1, "y": [2]}, "b": null}), json!({"b": null, "a": {"y": [2], "x": 1}})),
         ("custom", json!({}), json!({})),
     ];
-    let different: [(&str, Value, Value); 5] = [
+    let different: [(&str, Value, Value); 7] = [
         ("bash", json!({"command": "ls"}), json!({"command": "ls -a"})),
         ("read_file", json!({"path": "/a", "start_line": 1}), json!({"path": "/a", "start_line": 201})),
+        ("read_file", json!({"path": "/a", "offset": 0}), json!({"path": "/a", "offset": 400})),
         ("write_file", json!({"path": "/a", "content": "x"}), json!({"path": "/a", "content": "y"})),
+        ("edit_file", json!({"path": "/a", "old_string": "x"}), json!({"path": "/a", "old_string": "y"})),
         ("str_replace", json!({"path": "/a", "old_str": "x"}), json!({"path": "/a", "old_str": "y"})),
         ("custom", json!({"a": [1, 2]}), json!({"a": [2, 1]})),
     ];
@@ -90,7 +108,9 @@ fn a_tool_that_is_called_all_the_time_is_stopped_unless_it_is_work() {
     let marks_of = |config: &LoopDetectionConfig, tool| marks(&verdicts(config, &searches(tool, 60)));
     let expected = format!("{}w{}{}", ".".repeat(29), ".".repeat(19), "S".repeat(11));
     assert_eq!(marks_of(&config, "web_search"), expected);
-    assert_eq!(marks_of(&config, "bash"), ".".repeat(60));
+    for tool in ["bash", "execute", "edit_file", "delete"] {
+        assert_eq!(marks_of(&config, tool), ".".repeat(60), "{tool}");
+    }
     let own = BTreeMap::from([("bash".to_owned(), ToolFrequency { warn: 2, hard_limit: 4 })]);
     let strict = LoopDetectionConfig { tool_freq_overrides: own, ..config.clone() };
     assert!(marks_of(&strict, "bash").starts_with(".w.SS"));
@@ -112,7 +132,7 @@ fn the_order_of_calls_means_nothing_and_raw_results_go_before_shown_ones() {
         let answer = Message::new(Body::Ai(Ai { tool_calls: calls, ..Ai::default() }), "");
         ids.iter().for_each(|id| detector.returned(&(*id).into(), raw));
         let results = ids.map(|id| Message::tool(&id.into(), id, ToolStatus::Success, shown));
-        detector.observe(&config, &answer, &results.each_ref())
+        detector.observe(&config, &answer, &results.each_ref(), &own_name)
     };
     assert_eq!(look(["a", "b"], "kept in file 1", "long"), Verdict::Fine);
     assert!(matches!(look(["b", "a"], "kept in file 2", "long"), Verdict::Correct(_)));

@@ -32,6 +32,7 @@ async fn denied_paths_are_denied_to_every_file_tool() {
             .tool_call("g", "glob", json!({"path": ".", "pattern": "**/*"}))
             .tool_call("s", "grep", json!({"path": ".", "pattern": "needle"}))
             .tool_call("e", "edit_file", json!({"path": "secret/key", "old_string": "needle", "new_string": "x"}))
+            .tool_call("v", "view_image", json!({"paths": ["secret/key"]}))
             .tool_call("d", "delete", json!({"path": "secret/key"})),
         done(),
     ];
@@ -55,9 +56,9 @@ async fn denied_paths_are_denied_to_every_file_tool() {
         let shown = scene.result(id);
         assert!(shown.contains("open") && !shown.contains("key"), "{id}: {shown}");
     }
-    assert!(
-        scene.result("e").contains("permission denied") && scene.result("d").contains("permission denied")
-    );
+    for id in ["e", "v", "d"] {
+        assert!(scene.result(id).contains("permission denied"), "{id}: {}", scene.result(id));
+    }
     assert_eq!(std::fs::read_to_string(scene.file("secret/key")).unwrap(), "needle\n");
 }
 

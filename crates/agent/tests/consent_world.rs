@@ -11,7 +11,8 @@ use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use hart_types::{Message, ThreadId};
 use serde_json::{Value, json};
 
-use crate::support::{MemoryLog, files, model, sandbox};
+use crate::stage::sees;
+use crate::support::{MemoryLog, files, model_with, sandbox};
 
 pub(crate) struct Scene {
     pub(crate) server: ModelServer,
@@ -32,7 +33,7 @@ impl Scene {
     }
 
     pub(crate) fn agent(&self) -> Agent {
-        let model = model(&self.server, Dialect::OpenAi);
+        let model = model_with(&self.server, Dialect::OpenAi, sees);
         let sandbox = sandbox(self.home.path());
         let builder = SuperAgent::builder(model).features((self.features)()).sandbox(sandbox);
         builder.checkpointer(self.log.clone()).build().unwrap()

@@ -9,11 +9,12 @@ use hart_kernel::{Agent, Checkpointer, Effort, Reasoning, async_trait};
 use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
 use serde_json::{Map, Value};
 
+use crate::agent_folders::OwnAgent;
 use crate::choice::{self, ModelChoice};
 use crate::wire;
 use crate::workshop::Workshop;
 
-/// The one agent there is, as DeerFlow's clients call it.
+/// The agent that is always there, as DeerFlow's clients call it. The others are in the data directory.
 pub(crate) const LEAD_AGENT: &str = "lead_agent";
 
 /// Builds what the configuration describes.
@@ -37,6 +38,8 @@ pub(crate) struct Order {
     /// Whether the agent keeps a list of steps; as its mode has it, without it.
     pub(crate) plan_mode: Option<bool>,
     pub(crate) recursion_limit: Option<u32>,
+    /// The user's own, where it is one.
+    pub(crate) own: Option<Arc<OwnAgent>>,
     /// Where its states are; none where it has none yet.
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
 }
@@ -50,6 +53,7 @@ impl Order {
             reasoning: None,
             plan_mode: None,
             recursion_limit: None,
+            own: None,
             checkpointer,
         }
     }
@@ -59,12 +63,19 @@ impl Order {
 impl AgentFactory for ConfiguredAgents {
     fn agents(&self) -> Vec<AgentInfo> {
         let description = "Plans, runs code in a sandbox, reads and writes files, and hands over the result.";
-        vec![AgentInfo { name: LEAD_AGENT.to_owned(), description: Some(description.to_owned()) }]
+        let lead = AgentInfo { name: LEAD_AGENT.to_owned(), description: Some(description.to_owned()) };
+        let own = self.workshop.agents.all().into_iter().map(|agent| AgentInfo {
+            name: agent.name.clone(),
+            description: agent.config.description.clone(),
+        });
+        [lead].into_iter().chain(own).collect()
     }
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
-        known(&request.agent)?;
-        let options = Options::read(&request.options)?;
+        let own = self.own(named(request)?)?;
+        let mut choices = own.as_ref().map(|own| own.config.options()).unwrap_or_default();
+        choices.extend(request.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
+        let options = Options::read(&choices)?;
         let model = choice::choose(&self.workshop, options.model.as_deref())
             .await
             .map_err(|error| refused("UnknownModel", error.to_string()))?;
@@ -74,27 +85,42 @@ impl AgentFactory for ConfiguredAgents {
             reasoning: options.reasoning,
             plan_mode: options.plan_mode,
             recursion_limit: request.recursion_limit,
+            own,
             checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
         build(&self.workshop, &order)
     }
 
     fn reader(&self, agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
-        known(agent)?;
+        self.own(agent)?;
         build(&self.workshop, &Order::reader(Some(checkpointer)))
     }
+}
+
+impl ConfiguredAgents {
+    /// None for the lead agent.
+    fn own(&self, name: &str) -> Result<Option<Arc<OwnAgent>>, FactoryError> {
+        if name == LEAD_AGENT {
+            return Ok(None);
+        }
+        let found = self.workshop.agents.get(&name.to_lowercase());
+        found.map(Some).ok_or_else(|| {
+            let known: Vec<String> = self.agents().into_iter().map(|agent| agent.name).collect();
+            let message = format!("there is no agent `{name}`; there is: {}", known.join(", "));
+            refused("UnknownAgent", message)
+        })
+    }
+}
+
+/// DeerFlow's clients ask for the lead agent and name the one they mean beside it.
+fn named(request: &AgentRequest) -> Result<&str, FactoryError> {
+    let beside = text(&request.options, "agent_name")?.filter(|name| *name != LEAD_AGENT);
+    Ok(beside.unwrap_or(&request.agent))
 }
 
 fn build(workshop: &Workshop, order: &Order) -> Result<Agent, FactoryError> {
     wire::agent(workshop, order)
         .map_err(|error| refused("BuildError", format!("the agent cannot be built: {error}")))
-}
-
-fn known(agent: &str) -> Result<(), FactoryError> {
-    if agent == LEAD_AGENT {
-        return Ok(());
-    }
-    Err(refused("UnknownAgent", format!("there is no agent `{agent}`; there is: {LEAD_AGENT}")))
 }
 
 fn refused(error: &str, message: impl Into<String>) -> FactoryError {
@@ -116,9 +142,7 @@ impl Options {
             Some(mode) => mode.parse().map_err(|message: String| refused("InvalidOption", message))?,
             None => Mode::default(),
         };
-        if let Some(agent) = text(options, "agent_name")? {
-            known(agent)?;
-        }
+        text(options, "agent_name")?;
         // Whether it may delegate is decided by what the agent has; the choice is still looked at.
         switch(options, "subagent_enabled")?;
         Ok(Self {
@@ -220,7 +244,7 @@ mod tests {
             (json!({"is_plan_mode": "yes"}), "`is_plan_mode` is a string; write true or false"),
             (json!({"subagent_enabled": 1}), "`subagent_enabled` is a number"),
             (json!({"reasoning_effort": "extreme"}), "write low, medium or high"),
-            (json!({"agent_name": "nobody"}), "there is no agent `nobody`; there is: lead_agent"),
+            (json!({"agent_name": 7}), "`agent_name` is a number; write a string"),
         ] {
             let error = read(options).unwrap_err();
             assert!(error.contains(says), "{error}");

@@ -126,6 +126,11 @@ impl App {
         choice::choose(&self.workshop, name).await
     }
 
+    /// The model that an agent of the user's own names, if it is one and does.
+    pub fn model_of_agent(&self, name: &str) -> Option<String> {
+        self.workshop.agents.get(name)?.config.model.clone()
+    }
+
     /// All models there are to choose from, the default first.
     pub async fn models(&self) -> Result<Vec<ModelListing>, ChooseError> {
         choice::list(&self.workshop).await

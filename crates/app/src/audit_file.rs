@@ -1,6 +1,6 @@
 //! Keeps audit lines in `audit.jsonl` in the data directory.
 //!
-//! Invariant: a line is appended whole; a file that cannot be written is said to be once and stops nothing.
+//! Invariant: a line is appended whole; a file that cannot be written stops nothing and is told of, once until it can be again.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -27,8 +27,9 @@ impl AuditLog for AuditFile {
     fn record(&self, line: &str) {
         let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path);
         let written = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+        let before = self.complained.swap(written.is_err(), Ordering::Relaxed);
         if let Err(error) = written
-            && !self.complained.swap(true, Ordering::Relaxed)
+            && !before
         {
             tracing::warn!(%error, "the audit log cannot be written; commands run without it");
         }

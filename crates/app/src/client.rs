@@ -178,7 +178,6 @@ impl Client {
 impl AskedClient for Client {
     async fn start(&self, ask: Ask) -> Result<RunStream, ClientError> {
         let runtime = self.runtime().await?;
-        let model = self.choose(ask.options.get("model_name").and_then(Value::as_str)).await?;
         let name = ask.thread.clone().unwrap_or_else(ThreadId::generate);
         let (id, named) = id_of(&self.user, &name);
         if runtime.store().thread(&id).await.map_err(of_store)?.is_some_and(|row| row.user != self.user) {
@@ -187,7 +186,8 @@ impl AskedClient for Client {
         if let Some(named) = named.filter(|_| ask.may_begin()) {
             self.name(runtime, &id, named).await?;
         }
-        let assistant = runtime.assistant(LEAD_AGENT).await.map_err(of_assistant)?;
+        let agent = ask.agent.as_deref().unwrap_or(LEAD_AGENT);
+        let assistant = runtime.assistant(agent).await.map_err(|error| of_assistant(error, agent))?;
         let input = match &ask.words {
             Words::Say(_) => Input::Values(ask.input().unwrap_or_default()),
             Words::Answer(answer) => Input::Resume { answer: answer.clone().into_json(), update: Map::new() },
@@ -196,7 +196,10 @@ impl AskedClient for Client {
         start.thread = Some(id);
         start.user = self.user.clone();
         start.options.extend(ask.options.clone());
-        start.options.insert("model_name".to_owned(), model.into());
+        // Before the run begins: whoever asks is told at once what cannot be had.
+        let named = ["model_name", "model"].iter().find_map(|key| start.options.get(*key)?.as_str());
+        let own = self.app.model_of_agent(agent);
+        self.choose(named.filter(|name| !name.is_empty()).or(own.as_deref())).await?;
         start.recursion_limit = ask.recursion_limit.or(start.recursion_limit);
         start.multitask = MultitaskStrategy::Reject;
         start.create_thread = ask.may_begin();

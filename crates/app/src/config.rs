@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing past [`AppConfig::load`] reads a file, a variable or a default again.
 
+mod agent;
 mod around;
 mod calls;
 mod catalogue;
@@ -32,6 +33,7 @@ use hart_sandbox::SandboxConfig;
 use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
+pub(crate) use agent::AgentConfig;
 pub use around::{AroundConfig, InputPolishConfig, SuggestionsConfig};
 pub use catalogue::{Key, Kind, catalogue};
 pub use consent::ConsentConfig;

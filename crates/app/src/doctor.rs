@@ -5,6 +5,7 @@
 use hart_models::reachability::{self, Reachability};
 use hart_sandbox::{SandboxProvider, Tier};
 
+use crate::agent_folders::Broken;
 use crate::choice;
 use crate::workshop::Workshop;
 
@@ -43,6 +44,21 @@ pub(crate) async fn examine(workshop: &Workshop) -> Vec<Finding> {
     findings.push(data_directory(workshop));
     findings.push(sandbox(workshop).await);
     findings.push(model(workshop).await);
+    findings.extend(agents(workshop));
+    findings
+}
+
+/// The user's own; nothing is said where there are none.
+fn agents(workshop: &Workshop) -> Vec<Finding> {
+    let names: Vec<String> = workshop.agents.all().iter().map(|agent| agent.name.clone()).collect();
+    let mut findings = Vec::new();
+    if !names.is_empty() {
+        findings.push(Finding::good("agents", names.join(", ")));
+    }
+    findings.extend(workshop.agents.broken().into_iter().map(|Broken { folder, why }| {
+        let summary = format!("{} is not used: {why}", folder.display());
+        Finding::bad("agents", summary, "correct it, or move it out of `agents`")
+    }));
     findings
 }
 

@@ -21,6 +21,11 @@ pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
+/// Made now; one that is there already is an error.
+pub(crate) fn create_new_private_file(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop)
+}
+
 /// Made if it is not there; what is in it stays.
 pub(crate) fn create_private_file(path: &Path) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)

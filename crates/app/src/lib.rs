@@ -5,6 +5,7 @@
 //!
 //! Whoever embeds hart begins with [`Client`]; the command line uses [`App`], which lies below it.
 
+mod agent_folders;
 mod agents;
 mod app;
 mod audit_file;

@@ -16,6 +16,7 @@ use hart_runtime::{Adopt, Parts, Retention, Runtime, Settings, Workspaces};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 use hart_store::SqliteStore;
 
+use crate::agent_folders::OwnAgent;
 use crate::agents::{ConfiguredAgents, Order};
 use crate::app::StorageError;
 use crate::config::AppConfig;
@@ -67,8 +68,13 @@ pub(crate) async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
 pub(crate) async fn backup(home: PathBuf, to: PathBuf) -> Result<(), StorageError> {
     let failed =
         |source: Box<dyn std::error::Error + Send + Sync>| StorageError::Backup { path: to.clone(), source };
-    home::create_private_file(&to).map_err(|error| failed(error.into()))?;
-    store(home).await?.backup(to.clone()).await.map_err(|error| failed(error.into()))
+    let store = store(home).await?;
+    home::create_new_private_file(&to).map_err(|error| failed(error.into()))?;
+    store.backup(to.clone()).await.map_err(|error| {
+        // Half a copy is none, and it is ours to remove.
+        let _ = std::fs::remove_file(&to);
+        failed(error.into())
+    })
 }
 
 /// In the data directory.
@@ -102,7 +108,9 @@ fn helper(workshop: &Workshop, name: Option<&str>) -> Result<Option<Arc<dyn Chat
 
 pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildError> {
     let mut sandbox = Sandbox::new(workshop.sandboxes.clone(), workshop.config.sandbox.clone());
-    if let Some(enabled) = workshop.config.tools.enabled() {
+    let narrowed = order.own.as_ref().and_then(|own| own.config.tools());
+    let tools = narrowed.map(|groups| workshop.config.tools.narrowed(&groups));
+    if let Some(enabled) = tools.as_ref().unwrap_or(&workshop.config.tools).enabled() {
         sandbox = sandbox.only(enabled);
     }
     let most = workshop.config.max_recursion_limit;
@@ -114,9 +122,20 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
     if let Some(checkpointer) = &order.checkpointer {
         agent = agent.checkpointer(Arc::clone(checkpointer));
     }
+    let own = order.own.as_deref();
+    let mut settings = order.mode.settings();
     if let Some(reasoning) = order.reasoning {
-        agent = agent.settings(ModelSettings { reasoning, ..order.mode.settings() });
+        settings.reasoning = reasoning;
     }
+    if let Some(OwnAgent { name, soul, config }) = own {
+        settings = ModelSettings {
+            temperature: config.model_settings.temperature.or(settings.temperature),
+            max_tokens: config.model_settings.max_tokens.or(settings.max_tokens),
+            ..settings
+        };
+        agent = agent.name(name.as_str()).soul(soul.clone().unwrap_or_default());
+    }
+    agent = agent.settings(settings);
     if let Some(on) = order.plan_mode {
         agent = agent.plan_mode(on);
     }

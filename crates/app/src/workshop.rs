@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hart_sandbox::LocalSandboxProvider;
 
+use crate::agent_folders::AgentFolders;
 use crate::app::OpenError;
 use crate::config::AppConfig;
 use crate::extensions::Extensions;
@@ -20,6 +21,8 @@ pub(crate) struct Workshop {
     pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
     pub(crate) profiles: Profiles,
+    /// The user's own.
+    pub(crate) agents: AgentFolders,
     pub(crate) extensions: Extensions,
 }
 
@@ -31,6 +34,7 @@ impl Workshop {
             calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
             profiles: Profiles::new(&config.home),
+            agents: AgentFolders::in_home(&config.home),
             extensions,
             env,
             config,

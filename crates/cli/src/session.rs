@@ -37,8 +37,8 @@ pub(crate) struct ServerArgs {
     /// Ask the hart that is served there, such as http://127.0.0.1:2026, instead of one in this process.
     #[arg(long, value_name = "URL", env = "HART_SERVER")]
     pub(crate) server: Option<String>,
-    /// What it wants to be shown; better kept in HART_TOKEN, where others do not see it.
-    #[arg(long, value_name = "TOKEN", env = "HART_TOKEN", hide_env_values = true, requires = "server")]
+    /// What that one wants to be shown; better kept in HART_TOKEN, where others do not see it.
+    #[arg(long, value_name = "TOKEN", env = "HART_TOKEN", hide_env_values = true)]
     token: Option<String>,
 }
 
@@ -178,9 +178,10 @@ impl Session {
                     if cancel.is_cancelled() {
                         process::exit(i32::from(Exit::Interrupted.code()));
                     }
-                    cancel.cancel();
+                    // Said first: what is cancelled may have much to say itself.
                     let notice = self.terminal.err.paint(Tone::Warn, "cancelling… (once more to stop at once)");
                     self.terminal.note_if_free(&notice);
+                    cancel.cancel();
                 }
             }
         }

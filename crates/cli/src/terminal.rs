@@ -126,8 +126,12 @@ impl Terminal {
 
     /// As [`Terminal::note`], unless a write is under way that may block for ever.
     pub(crate) fn note_if_free(&self, line: &str) {
-        if let Ok(mut screen) = self.screen.try_lock() {
-            self.note_on(&mut screen, line);
+        // A write that does not block is over in a moment.
+        for _ in 0..20 {
+            if let Ok(mut screen) = self.screen.try_lock() {
+                return self.note_on(&mut screen, line);
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod suite {
+    mod agents;
     mod approval;
     mod bench;
     mod chat;

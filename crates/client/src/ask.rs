@@ -23,6 +23,8 @@ pub struct Ask {
     pub words: Words,
     /// None makes a new one.
     pub thread: Option<ThreadId>,
+    /// Who is asked; the lead agent, where nobody is named.
+    pub agent: Option<String>,
     /// What the run chooses: `model_name`, `mode`, `is_plan_mode`, …
     pub options: Map<String, Value>,
     pub recursion_limit: Option<u32>,
@@ -49,12 +51,26 @@ impl Ask {
     }
 
     fn of(words: Words) -> Self {
-        Self { words, thread: None, options: Map::new(), recursion_limit: None, cancel: None, states: true }
+        Self {
+            words,
+            thread: None,
+            agent: None,
+            options: Map::new(),
+            recursion_limit: None,
+            cancel: None,
+            states: true,
+        }
     }
 
     /// Goes on with this conversation and its files; a name that nobody used yet begins one.
     pub fn thread(mut self, thread: impl Into<ThreadId>) -> Self {
         self.thread = Some(thread.into());
+        self
+    }
+
+    /// Asks an agent of the user's own.
+    pub fn agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = Some(name.into());
         self
     }
 

@@ -23,6 +23,8 @@ pub enum ClientError {
     NoThread(ThreadId),
     #[error("there is no run `{0}`; `runs` lists those there are")]
     NoRun(RunId),
+    #[error("there is no agent `{0}`; agents are folders in `agents` of the data directory")]
+    NoAgent(String),
     #[error("there is no file `{0}` in this thread; `artifacts` lists those that were handed over")]
     NoFile(String),
     #[error("thread `{thread}` waits for an answer; give it with `resume`")]
@@ -40,6 +42,12 @@ pub enum ClientError {
     NoModel,
     #[error("the client is closed; build another one")]
     Closed,
+    /// Its record, and what its thread has come to, are still there.
+    #[error(
+        "the stream of run `{0}` is not kept any more; its record and its thread still are, and \
+         `server.keep_streams_days` says how long streams are"
+    )]
+    Forgotten(RunId),
     #[error("the run was dropped before its end; the thread can go on")]
     Dropped,
     #[error("`{url}` is no address of a server; write it like http://127.0.0.1:2026")]

@@ -122,6 +122,11 @@ impl HttpClient {
         }
         let body = response.bytes().await.unwrap_or_default();
         let Ok(Told { detail }) = serde_json::from_slice(&body) else {
+            // Whatever stands before the server speaks for one that is not there just now.
+            if status.is_server_error() {
+                let detail = format!("HTTP {status}, without a word of hart's");
+                return Err(ClientError::Server { url: url(), status: status.as_u16(), detail });
+            }
             return Err(ClientError::NotHart { url: url(), found: format!("HTTP {status}") });
         };
         let detail = detail.as_str().map_or_else(|| detail.to_string(), str::to_owned);
@@ -190,7 +195,7 @@ impl HttpClient {
 
     fn body(ask: &Ask) -> Value {
         let mut body = json!({
-            "assistant_id": AGENT,
+            "assistant_id": ask.agent.as_deref().unwrap_or(AGENT),
             "stream_mode": ask.modes(),
             "multitask_strategy": "reject",
             // A line that breaks is taken up again; whoever leaves says so.
@@ -229,6 +234,9 @@ impl Client for HttpClient {
         let url = self.url(["threads", id.as_str(), "runs", "stream"]);
         let sent = self.send(self.post(url, &Self::body(&ask))).await;
         let response = sent.map_err(|error| match error {
+            ClientError::Refused { status: 422, detail, .. } if detail.starts_with("Invalid assistant") => {
+                ClientError::NoAgent(ask.agent.clone().unwrap_or_else(|| AGENT.to_owned()))
+            }
             ClientError::Refused { status: 404, .. } => no_thread(&name),
             ClientError::Refused { status: 409, .. } => ClientError::Busy(name.clone()),
             other => other,
@@ -265,11 +273,15 @@ impl Client for HttpClient {
             #[serde(default)]
             extracted: Map<String, Value>,
         }
-        let body = json!({
-            "limit": limit, "sort_by": "updated_at", "sort_order": "desc", "extract": {"title": "values.title"},
-            "select": ["thread_id", "status", "created_at", "updated_at", "metadata"],
-        });
-        let rows: Vec<Row> = self.read(self.post(self.url(["threads", "search"]), &body)).await?;
+        let rows: Vec<Row> = paged(limit, |page, offset| async move {
+            let body = json!({
+                "limit": page, "offset": offset, "sort_by": "updated_at", "sort_order": "desc",
+                "select": ["thread_id", "status", "created_at", "updated_at", "metadata"],
+                "extract": {"title": "values.title"},
+            });
+            self.read(self.post(self.url(["threads", "search"]), &body)).await
+        })
+        .await?;
         let summary = |row: Row| {
             let id = name_of(&self.shared.user, &row.thread_id, &row.metadata);
             let mut summary = ThreadSummary::new(id, row.status, row.created_at, row.updated_at);
@@ -289,14 +301,21 @@ impl Client for HttpClient {
     }
 
     async fn runs(&self, thread: Option<&ThreadId>, limit: usize) -> Result<Vec<RunInfo>, ClientError> {
-        let Some(thread) = thread else {
-            let mut url = self.url(["api", "runs"]);
-            url.query_pairs_mut().append_pair("limit", &limit.to_string());
-            return self.read(self.request(Method::GET, url)).await;
+        let place = match thread {
+            Some(thread) => self.url(["threads", self.id(thread).as_str(), "runs"]),
+            None => self.url(["api", "runs"]),
         };
-        let mut url = self.url(["threads", self.id(thread).as_str(), "runs"]);
-        url.query_pairs_mut().append_pair("limit", &limit.to_string());
-        self.read(self.request(Method::GET, url)).await.map_err(missing(|| no_thread(thread)))
+        let found = paged(limit, |page, offset| {
+            let mut url = place.clone();
+            url.query_pairs_mut()
+                .append_pair("limit", &page.to_string())
+                .append_pair("offset", &offset.to_string());
+            self.read(self.request(Method::GET, url))
+        });
+        found.await.map_err(|error| match thread {
+            Some(thread) => missing(|| no_thread(thread))(error),
+            None => error,
+        })
     }
 
     async fn run(&self, id: &RunId) -> Result<RunInfo, ClientError> {
@@ -351,6 +370,27 @@ impl fmt::Debug for HttpClient {
         f.debug_struct("HttpClient").field("base", &self.shared.base.as_str()).finish_non_exhaustive()
     }
 }
+
+/// As many rows as are wanted, in pages of a size that servers give.
+async fn paged<T, F: Future<Output = Result<Vec<T>, ClientError>>>(
+    limit: usize,
+    ask: impl Fn(usize, usize) -> F,
+) -> Result<Vec<T>, ClientError> {
+    let mut rows = Vec::new();
+    while rows.len() < limit {
+        let wanted = (limit - rows.len()).min(PAGE);
+        let page = ask(wanted, rows.len()).await?;
+        let last = page.len() < wanted;
+        rows.extend(page);
+        if last {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+/// The most rows that a server gives at once.
+const PAGE: usize = 1000;
 
 fn no_thread(name: &ThreadId) -> ClientError {
     ClientError::NoThread(name.clone())

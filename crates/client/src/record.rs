@@ -67,13 +67,16 @@ pub struct RunInfo {
     pub usage: UsageMetadata,
     #[serde(rename = "llm_call_count", default)]
     pub model_calls: u64,
+    /// In the currency of the models' prices, where they are known.
+    #[serde(rename = "total_cost", default)]
+    pub cost: Option<f64>,
 }
 
 impl RunInfo {
     pub fn new(id: RunId, thread: ThreadId, status: RunStatus, at: (Timestamp, Timestamp)) -> Self {
         let (created_at, updated_at) = at;
         let usage = UsageMetadata::default();
-        Self { id, thread, status, error: None, created_at, updated_at, usage, model_calls: 0 }
+        Self { id, thread, status, error: None, created_at, updated_at, usage, model_calls: 0, cost: None }
     }
 }
 

@@ -93,8 +93,9 @@ impl RunStream {
                     self.source.stop();
                 }
                 frame = self.source.next() => {
+                    // A run that cannot be followed any more goes on all the same.
                     self.over = frame.as_ref().is_none_or(|frame| {
-                        frame.as_ref().is_ok_and(|frame| frame.event == "end")
+                        frame.as_ref().map_or(true, |frame| frame.event == "end")
                     });
                     return frame;
                 }

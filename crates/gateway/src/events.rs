@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use hart_runtime::port::StoreError;
 use hart_runtime::{
-    Channel, Entry, Envelope, EventRenderer, Run, Runtime, Spelling, ThreadEvent, ThreadFollower,
+    Channel, Entry, Envelope, EventRenderer, Recall, Run, Runtime, Spelling, StateError, ThreadEvent,
+    ThreadFollower,
 };
 use hart_types::ThreadId;
 use serde_json::{Map, Value, json};
@@ -89,7 +90,7 @@ fn given<'a>(body: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
 
 /// Reads a thread for one subscription.
 pub(crate) struct EventReader {
-    runtime: Runtime,
+    recall: Recall,
     thread: ThreadId,
     follower: ThreadFollower,
     filter: Filter,
@@ -106,7 +107,7 @@ impl EventReader {
     pub(crate) fn new(runtime: Runtime, thread: ThreadId, filter: Filter) -> Self {
         let follower = runtime.follow_whole_thread(&thread);
         Self {
-            runtime,
+            recall: Recall::new(runtime, thread.clone(), Spelling::Blocks),
             thread,
             follower,
             filter,
@@ -127,7 +128,7 @@ impl EventReader {
                 let event = self.follower.next().await?;
                 self.take(event);
             }
-            self.render().await;
+            self.render(false).await?;
         }
     }
 
@@ -137,7 +138,7 @@ impl EventReader {
         let mut count = 0;
         while let Some(event) = reader.follower.at_hand().await? {
             reader.take(event);
-            reader.render().await;
+            reader.render(true).await?;
             count += reader.ready.drain(..).count() as u64;
         }
         Ok(count)
@@ -154,12 +155,19 @@ impl EventReader {
         }
     }
 
-    async fn render(&mut self) {
-        let Some((run, entry)) = &self.entry else { return };
+    /// States are large; who only counts needs none.
+    async fn render(&mut self, counting: bool) -> Result<(), StoreError> {
+        let Some((run, entry)) = &self.entry else { return Ok(()) };
         let wants_values = matches!(entry.logged.event, hart_runtime::LogEvent::Values { .. })
             && self.filter.channels.contains(&Channel::Values);
         let values = match wants_values {
-            true => self.runtime.values_of(&self.thread, entry, Spelling::Blocks).await.ok(),
+            true if counting => Some(Bytes::from_static(b"{}")),
+            true => match self.recall.values_of(entry).await {
+                Ok(values) => Some(values),
+                Err(StateError::Store(error)) => return Err(error),
+                // Numbers count on it: an event whose thread is gone has an empty state.
+                Err(_) => Some(Bytes::from_static(b"{}")),
+            },
             false => None,
         };
         let renderer = match &mut self.renderer {
@@ -173,6 +181,7 @@ impl EventReader {
         envelopes.retain(|envelope| self.filter.matches(envelope));
         self.ready.extend(envelopes);
         self.entry = None;
+        Ok(())
     }
 
     /// The run that was told last and the agents inside of it; nothing if there was none.

@@ -61,11 +61,39 @@ fn parse(headers: &str) -> Result<HeaderMap, OtlpError> {
         let (name, value) = pair.split_once('=').ok_or_else(|| OtlpError::Header("…".to_owned()))?;
         let wrong = || OtlpError::Header(name.to_owned());
         let header = HeaderName::try_from(name.trim()).map_err(|_| wrong())?;
-        let mut value = HeaderValue::try_from(value.trim()).map_err(|_| wrong())?;
+        let value = decoded(value.trim()).ok_or_else(wrong)?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| wrong())?;
         value.set_sensitive(true);
         map.insert(header, value);
     }
     Ok(map)
+}
+
+/// The list is written as W3C baggage is: what would end a value stands there as `%2C` and the like.
+fn decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = match (first, after) {
+            (b'%', [high, low, after @ ..]) => digit(*high).zip(digit(*low)).map(|pair| (pair, after)),
+            _ => None,
+        };
+        match escaped {
+            Some(((high, low), after)) => {
+                bytes.push(high * 16 + low);
+                rest = after;
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    u8::try_from(char::from(byte).to_digit(16)?).ok()
 }
 
 fn document(spans: &[Span]) -> Value {
@@ -103,4 +131,23 @@ fn span(span: &Span) -> Value {
 
 fn nanos(at: Timestamp) -> String {
     at.as_nanosecond().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_as_baggage_is_written() {
+        let headers =
+            parse("authorization=Basic%20dXNlcjpwYXNz%3D%2C, x-plain = 100% sure ,,x-name=gr%C3%BCn")
+                .unwrap();
+        assert_eq!(headers["authorization"], "Basic dXNlcjpwYXNz=,");
+        assert_eq!(headers["x-plain"], "100% sure");
+        assert_eq!(headers["x-name"].as_bytes(), "grün".as_bytes());
+        for wrong in ["nothing", "a b=c", "x=%ff", "x=%0a"] {
+            let error = parse(wrong).unwrap_err().to_string();
+            assert!(error.contains("is no header") && !error.contains('%'), "{error}");
+        }
+    }
 }

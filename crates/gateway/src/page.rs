@@ -14,6 +14,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use flate2::read::GzDecoder;
 
+use crate::request;
+
 /// `api` with the page before it. The page itself is no secret and needs no token; what it asks the API for does.
 pub fn with_page(api: Router) -> Router {
     api.layer(axum::middleware::from_fn(answer))
@@ -24,8 +26,8 @@ async fn answer(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     match find(request.uri().path(), FILES) {
-        Some(Found::File(asset)) => file(asset, request.headers()),
-        Some(Found::NotBuilt) => not_built(),
+        Some(Found::File(asset)) => request::marked(file(asset, request.headers()), request.headers()),
+        Some(Found::NotBuilt) => request::marked(not_built(), request.headers()),
         None => next.run(request).await,
     }
 }

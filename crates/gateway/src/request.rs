@@ -68,6 +68,14 @@ pub(crate) async fn attend(State(settings): State<Settings>, request: Request, n
     response
 }
 
+/// With the id that every answer has.
+pub(crate) fn marked(mut response: Response, asked: &HeaderMap) -> Response {
+    if let Ok(id) = HeaderValue::from_str(&id_of(asked)) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
 /// The client's own, if it can stand in a log; a new one otherwise.
 fn id_of(headers: &HeaderMap) -> String {
     let given = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());

@@ -120,9 +120,13 @@ fn run_routes(table: Table) -> Table {
         .route("/threads/{thread}/runs/wait", post("Start a run and wait for what it comes to", runs::wait))
         .route(
             "/threads/{thread}/runs/{run}",
-            get("Read a run", runs::get).delete("Forget a run and undo it", runs::delete),
+            get("Read a run", runs::get)
+                .delete("Forget a run; the last one of its thread is undone", runs::delete),
         )
-        .route("/threads/{thread}/runs/{run}/join", get("Wait for what a run comes to", runs::join))
+        .route(
+            "/threads/{thread}/runs/{run}/join",
+            get("Wait for what a run comes to", runs::join).query(&[("cancel_on_disconnect", "boolean")]),
+        )
         .route(
             "/threads/{thread}/runs/{run}/stream",
             get("Follow a run", runs::join_stream)

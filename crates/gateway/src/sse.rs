@@ -4,15 +4,15 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream;
-use hart_runtime::{After, Entry, Follower, Frame, Renderer, Run, Runtime, Spelling};
-use hart_types::{CancelAction, StreamMode};
+use hart_runtime::port::StoreError;
+use hart_runtime::{After, Frame, Run, RunFrames, Runtime, UnsaidEnd};
+use hart_types::{CancelAction, RunId, StreamMode};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -36,24 +36,9 @@ pub(crate) trait Source: Send + 'static {
 }
 
 pub(crate) fn response(gateway: &Gateway, watch: Watch) -> Response<Body> {
-    let renderer = Renderer::new(watch.run.clone(), watch.modes, watch.children);
-    let (seen, from) = match watch.after {
-        After::Frame(id) if renderer.remembers() => (id.seq, After::Start),
-        After::Frame(id) => (id.seq, watch.after),
-        After::Start | After::Now => (0, watch.after),
-    };
-    let reader = Reader {
-        runtime: gateway.runtime.clone(),
-        follower: gateway.runtime.follow(&watch.run.id, from),
-        renderer,
-        seen,
-        guard: watch
-            .cancel_on_disconnect
-            .then(|| OnDrop { runtime: gateway.runtime.clone(), run: Some(watch.run.id.clone()) }),
-        run: watch.run,
-        entry: None,
-        ended: watch.after == After::Now,
-    };
+    let guard = OnDisconnect::of(gateway, &watch.run, watch.cancel_on_disconnect);
+    let frames = gateway.runtime.frames(watch.run, watch.modes, watch.children, watch.after);
+    let reader = Reader { frames, guard };
     respond(gateway, reader)
 }
 
@@ -103,80 +88,42 @@ impl<S: Source> Line<S> {
 }
 
 struct Reader {
-    runtime: Runtime,
-    follower: Follower,
-    renderer: Renderer,
-    run: Run,
-    /// Frames up to this number were seen before.
-    seen: u64,
-    /// What is being rendered.
-    entry: Option<Arc<Entry>>,
-    /// Whether the reader knows that the run is over, or did not ask.
-    ended: bool,
-    guard: Option<OnDrop>,
+    frames: RunFrames,
+    guard: OnDisconnect,
 }
 
 impl Source for Reader {
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            if self.entry.is_none() {
-                self.entry = match self.follower.next().await {
-                    Ok(Some(entry)) => Some(entry),
-                    Ok(None) => return self.finish().await,
-                    Err(error) => {
-                        tracing::error!(run = %self.run.id, %error, "a stream broke off");
-                        return None;
-                    }
-                };
-            }
-            let frames = frames(&self.runtime, &mut self.renderer, &self.run, self.entry.as_deref()?).await;
-            self.entry = None;
-            self.ended |= frames.iter().any(|frame| frame.event == "end");
-            let mut out = BytesMut::new();
-            for frame in frames.iter().filter(|frame| frame.id.seq > self.seen) {
-                write(&mut out, frame);
-            }
-            if !out.is_empty() {
-                return Some(out.freeze());
-            }
-        }
-    }
-}
-
-impl Reader {
-    /// The run is over. Its log lacks the end if its server was killed; the record has it.
-    async fn finish(&mut self) -> Option<Bytes> {
         let mut out = BytesMut::new();
-        if !self.ended {
-            let record = self.runtime.store().run(&self.run.id).await.ok().flatten();
-            if let Some(failure) = record.and_then(|run| run.error)
-                && let Ok(data) = serde_json::to_vec(&failure)
-            {
-                write_lines(&mut out, "error", &data);
+        match self.frames.next().await {
+            Ok(Some(frames)) => frames.iter().for_each(|frame| write(&mut out, frame)),
+            Ok(None) => {
+                // Nothing is left to cancel.
+                self.guard.disarm();
+                match self.frames.unsaid_end().await {
+                    Ok(Some(UnsaidEnd::Ended(failure))) => {
+                        if let Some(failure) = failure.and_then(|failure| serde_json::to_vec(&failure).ok()) {
+                            write_lines(&mut out, "error", &failure);
+                        }
+                        write_lines(&mut out, "end", b"null");
+                    }
+                    // Whoever comes back is told of the gap.
+                    Ok(Some(UnsaidEnd::Forgotten) | None) => {}
+                    Err(error) => broke_off(&self.frames.run().id, &error),
+                }
             }
-            write_lines(&mut out, "end", b"null");
-            self.ended = true;
-        }
-        // Nothing is left to cancel.
-        if let Some(guard) = self.guard.take() {
-            guard.disarm();
+            Err(error) => {
+                broke_off(&self.frames.run().id, &error);
+                // The reader asks again; it has not left.
+                self.guard.disarm();
+            }
         }
         (!out.is_empty()).then(|| out.freeze())
     }
 }
 
-/// What an entry looks like to a reader. The renderer is not touched before nothing is awaited any more.
-pub(crate) async fn frames(
-    runtime: &Runtime,
-    renderer: &mut Renderer,
-    run: &Run,
-    entry: &Entry,
-) -> Vec<Frame> {
-    let values = match renderer.wants_values(entry) {
-        true => runtime.values_of(&run.thread, entry, Spelling::State).await.ok(),
-        false => None,
-    };
-    renderer.render(entry, values.as_ref())
+fn broke_off(run: &RunId, error: &StoreError) {
+    tracing::error!(%run, %error, "a stream broke off");
 }
 
 pub(crate) fn write(out: &mut BytesMut, frame: &Frame) {
@@ -202,22 +149,23 @@ pub(crate) fn write_lines(out: &mut BytesMut, event: &str, data: &[u8]) {
     out.put_slice(b"\r\n\r\n");
 }
 
-/// Stops the run when its reader goes away.
-struct OnDrop {
-    runtime: Runtime,
-    run: Option<hart_types::RunId>,
-}
+/// Stops the run when whoever asked for that goes away before its end.
+pub(crate) struct OnDisconnect(Option<(Runtime, RunId)>);
 
-impl OnDrop {
-    fn disarm(mut self) {
-        self.run = None;
+impl OnDisconnect {
+    pub(crate) fn of(gateway: &Gateway, run: &Run, cancel: bool) -> Self {
+        Self(cancel.then(|| (gateway.runtime.clone(), run.id.clone())))
+    }
+
+    pub(crate) fn disarm(&mut self) {
+        self.0 = None;
     }
 }
 
-impl Drop for OnDrop {
+impl Drop for OnDisconnect {
     fn drop(&mut self) {
-        if let Some(run) = self.run.take() {
-            self.runtime.cancel_later(run, CancelAction::Interrupt);
+        if let Some((runtime, run)) = self.0.take() {
+            runtime.cancel_later(run, CancelAction::Interrupt);
         }
     }
 }

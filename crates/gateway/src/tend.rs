@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
+use crate::native::NoHouse;
 use crate::parse::read;
 use crate::readers::Readers;
 use crate::routes::RunRequest;
@@ -25,7 +26,7 @@ pub fn tend(runtime: &Runtime, settings: Settings) {
         closing: CancellationToken::new(),
         settings,
         readers: Readers::default(),
-        house: std::sync::Arc::new(crate::native::NoHouse),
+        house: Arc::new(NoHouse),
         access: Arc::default(),
     };
     runtime.keep_crons(Arc::new(Payloads { gateway }));

@@ -13,6 +13,7 @@ async fn a_browser_gets_a_page_and_a_program_the_api() {
         let page =
             server.request(Method::GET, path).header(header::ACCEPT, "text/html").send().await.unwrap();
         assert!(page.status().is_success(), "{path} without a token: {}", page.status());
+        assert!(page.headers().contains_key("x-request-id"), "{path}");
         let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
         assert!(page.headers()[header::CONTENT_TYPE].to_str().unwrap().starts_with("text/html"), "{path}");

@@ -120,3 +120,45 @@ async fn a_page_of_another_site_gets_no_socket() {
     assert!(error.contains("403"), "{error}");
     server.close().await;
 }
+
+#[tokio::test]
+async fn what_is_too_large_ends_a_socket_in_one_frame_or_several() {
+    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+    let settings = hart_gateway::Settings::default().body_limit(4096);
+    let server = Server::set(&[], hart_gateway::Access::default(), settings).await;
+    let part =
+        |op, last| Message::Frame(Frame::message("x".repeat(3000).into_bytes(), OpCode::Data(op), last));
+    let whole = vec![Message::text("x".repeat(5000))];
+    for said in [whole, vec![part(Data::Text, false), part(Data::Continue, true)]] {
+        let mut socket = Socket::open(&server).await;
+        for message in said {
+            let _ = socket.0.send(message).await;
+        }
+        while let Some(Ok(message)) = socket.0.next().await {
+            assert!(!matches!(message, Message::Text(_)), "it was read: {message}");
+        }
+    }
+    server.close().await;
+}
+
+#[tokio::test]
+async fn sockets_are_counted_among_those_who_read() {
+    let server = Server::playing(Vec::new()).await;
+    let count = || async {
+        let metrics = server.request(reqwest::Method::GET, "/metrics").send().await.unwrap();
+        let text = metrics.text().await.unwrap();
+        let line = text.lines().find(|line| line.starts_with("hart_stream_readers ")).unwrap().to_owned();
+        line.rsplit(' ').next().unwrap().to_owned()
+    };
+    let mut socket = Socket::open(&server).await;
+    // An answer shows that the server has begun with it.
+    socket.command(1, "agent.getTree", json!({})).await;
+    socket.hear().await;
+    assert_eq!(count().await, "1");
+    drop(socket);
+    while count().await != "0" {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    server.close().await;
+}

@@ -24,6 +24,7 @@ pub(crate) struct Server {
     http: reqwest::Client,
     runtime: Runtime,
     options: Arc<Mutex<Value>>,
+    model: Arc<ScriptedModel>,
     stop: CancellationToken,
     tasks: TaskTracker,
     home: PathBuf,
@@ -78,11 +79,11 @@ impl Server {
         settings: Settings,
         retention: Retention,
     ) -> Self {
-        let model = ScriptedModel::new(turns);
+        let model = Arc::new(ScriptedModel::new(turns));
         let options = Arc::new(Mutex::new(Value::Null));
         let parts = Parts {
             store: Arc::new(SqliteStore::open(&home.join("hart.db")).unwrap()),
-            agents: Arc::new(Agents { model: Arc::new(model), options: options.clone() }),
+            agents: Arc::new(Agents { model: model.clone(), options: options.clone() }),
             workspaces: Arc::new(NoWorkspaces),
             clock: Arc::new(SystemClock),
         };
@@ -103,6 +104,7 @@ impl Server {
             http: hart_models::http::client().unwrap(),
             runtime,
             options,
+            model,
             stop,
             tasks,
             home: home.to_owned(),
@@ -112,6 +114,11 @@ impl Server {
 
     pub(crate) async fn thread(&self) -> String {
         self.post("/threads", serde_json::json!({})).await["thread_id"].as_str().unwrap().to_owned()
+    }
+
+    /// The model's next turn.
+    pub(crate) fn say(&self, turn: ScriptedTurn) {
+        self.model.push(turn);
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -12,10 +12,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-pub(crate) fn tools(model: &Arc<ScriptedModel>) -> [Arc<dyn Tool>; 3] {
+pub(crate) fn tools(model: &Arc<ScriptedModel>) -> [Arc<dyn Tool>; 4] {
     [
         Arc::new(Typed::new(GetWeather)),
         Arc::new(Typed::new(AskHuman)),
+        Arc::new(Typed::new(Wait)),
         Arc::new(Typed::new(Task(Arc::clone(model)))),
     ]
 }
@@ -55,6 +56,24 @@ impl TypedTool for AskHuman {
     async fn run(&self, cx: &ToolContext<'_>, args: Question) -> Result<ToolOutput, ToolError> {
         let answer = cx.interrupt(Interrupt::new(cx.call_id.as_str(), json!({"question": args.question})))?;
         Ok(format!("Human answered: {}", answer.as_str().unwrap_or_default()).into())
+    }
+}
+
+/// Until its run is stopped.
+struct Wait;
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[async_trait]
+impl TypedTool for Wait {
+    const NAME: &'static str = "wait";
+    const DESCRIPTION: &'static str = "Waits.";
+    type Args = Nothing;
+
+    async fn run(&self, cx: &ToolContext<'_>, _: Nothing) -> Result<ToolOutput, ToolError> {
+        cx.run.cancel.cancelled().await;
+        Ok("stopped".into())
     }
 }
 

@@ -102,7 +102,11 @@ impl Agent {
 
     /// The state that steps lead to.
     pub fn fold(&self, steps: impl IntoIterator<Item = Step>) -> State {
-        let mut state = State::default();
+        self.fold_onto(State::default(), steps)
+    }
+
+    /// As [`Agent::fold`], from a state that earlier steps came to.
+    pub fn fold_onto(&self, mut state: State, steps: impl IntoIterator<Item = Step>) -> State {
         for step in steps {
             self.schema.replay(&mut state, step.writes);
         }

@@ -80,7 +80,9 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
             }
             ChatChunk::Done(mut message) => {
                 let usage = message.as_ai().and_then(|ai| ai.usage.clone());
-                let last = Fragment { usage, last: true, ..Fragment::default() };
+                let cost =
+                    usage.as_ref().and_then(|usage| model.profile().price.map(|price| price.of_usage(usage)));
+                let last = Fragment { usage, cost, last: true, ..Fragment::default() };
                 cx.emit(AgentEvent::MessageChunk(Box::new(last.into_message(&id)))).await;
                 message.id = Some(id);
                 return Ok(*message);
@@ -128,6 +130,8 @@ struct Fragment {
     reasoning: String,
     call: Option<ToolCallChunk>,
     usage: Option<UsageMetadata>,
+    /// In millionths of the currency.
+    cost: Option<u64>,
     last: bool,
 }
 
@@ -140,6 +144,10 @@ impl Fragment {
         if !self.reasoning.is_empty() {
             // Where LangChain's clients look for streamed reasoning: fragments under one key concatenate.
             message.additional_kwargs.insert("reasoning_content".to_owned(), Value::from(self.reasoning));
+        }
+        if let Some(cost) = self.cost {
+            // Whoever adds up what a run cost need not know which model asked what price.
+            message.response_metadata.insert("cost".to_owned(), Value::from(cost as f64 / 1e6));
         }
         message
     }

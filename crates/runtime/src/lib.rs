@@ -10,8 +10,10 @@ mod follow_thread;
 mod frame;
 mod journal;
 pub mod port;
+mod recall;
 mod record;
 mod request;
+mod run_frames;
 mod runtime;
 mod schedule;
 mod sink;
@@ -25,8 +27,10 @@ pub use event::{LogEvent, Logged, StepRef, Task};
 pub use follow::{After, Follower, reaches};
 pub use follow_thread::{ThreadEvent, ThreadFollower};
 pub use frame::{Channel, Envelope, EventRenderer, Frame, Renderer, source};
+pub use recall::Recall;
 pub use record::{Failure, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
+pub use run_frames::{RunFrames, UnsaidEnd, frames_of};
 pub use runtime::{
     ATTEMPT, Adopt, AssistantError, CancelError, CronError, CronRequestError, CronRequests, Parts, Postman,
     Retention, Runtime, Settings, StartError, StateError, ThreadState, Undelivered, assistant_id,

@@ -28,8 +28,8 @@ pub use feedback::{Feedback, FeedbackScope, Feedbacks};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
 pub use outbox::{Letter, Outbox};
-pub use runs::{Admission, RunEnd, RunQuery, Runs};
-pub use steps::{HistoryQuery, StepInfo, Steps};
+pub use runs::{Admission, Deleted, RunEnd, RunQuery, Runs};
+pub use steps::{HistoryQuery, Lineage, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
 pub use vitals::{ActiveRuns, Vitals};
 

@@ -86,4 +86,22 @@ pub struct Totals {
     pub usage: UsageMetadata,
     pub model_calls: u64,
     pub tool_calls: u64,
+    /// In the currency of the models' prices, as far as those are known; none where no price is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+impl Totals {
+    pub fn add(&mut self, other: &Self) {
+        self.usage.add(&other.usage);
+        self.model_calls += other.model_calls;
+        self.tool_calls += other.tool_calls;
+        self.spend(other.cost);
+    }
+
+    pub(crate) fn spend(&mut self, cost: Option<f64>) {
+        if let Some(cost) = cost {
+            self.cost = Some(self.cost.unwrap_or(0.0) + cost);
+        }
+    }
 }

@@ -5,6 +5,7 @@
 mod assistants;
 mod branches;
 mod crons;
+mod deletion;
 mod following;
 mod nodes;
 mod outbox;
@@ -326,6 +327,8 @@ impl Runtime {
         ]);
         match known {
             Some(thread) => {
+                // Its files and its memory are found by whose it is, whoever starts the run.
+                request.user = thread.user.clone();
                 under(&mut request.metadata, thread.metadata.clone());
                 under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
                 if about.iter().any(|(key, value)| thread.metadata.get(key) != Some(value)) {

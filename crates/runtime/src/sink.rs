@@ -73,8 +73,8 @@ impl RunSink {
                 LogEvent::TaskStarted { .. } => totals.tool_calls += 1,
                 LogEvent::Chunk { message, .. } => {
                     let chunk = serde_json::from_str::<Message>(message.get());
-                    if let Some(usage) = chunk.as_ref().ok().and_then(usage) {
-                        totals.usage.add(usage);
+                    if let Ok(chunk) = chunk {
+                        count_chunk(&mut totals, &chunk);
                     }
                 }
                 _ => {}
@@ -136,12 +136,9 @@ impl RunSink {
             AgentEvent::SideCall(call) => {
                 totals.model_calls += 1;
                 totals.usage.add(&call.usage);
+                totals.spend(call.cost);
             }
-            AgentEvent::MessageChunk(chunk) => {
-                if let Some(usage) = usage(chunk) {
-                    totals.usage.add(usage);
-                }
-            }
+            AgentEvent::MessageChunk(chunk) => count_chunk(&mut totals, chunk),
             _ => {}
         }
     }
@@ -307,6 +304,13 @@ impl Voice {
 #[derive(serde::Deserialize)]
 struct Named {
     id: Option<MessageId>,
+}
+
+fn count_chunk(totals: &mut Totals, chunk: &Message) {
+    if let Some(usage) = usage(chunk) {
+        totals.usage.add(usage);
+        totals.spend(chunk.response_metadata.get("cost").and_then(Value::as_f64));
+    }
 }
 
 fn usage(chunk: &Message) -> Option<&UsageMetadata> {

@@ -39,6 +39,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether the state that it is of need not be read.
+    pub fn is_at_hand(&self) -> bool {
+        self.reached.is_some()
+    }
+
     pub(crate) fn stored(event: StoredEvent) -> Result<Self, StoreError> {
         let logged = serde_json::from_slice(&event.payload)
             .map_err(|error| StoreError::failed(format!("event {} cannot be read", event.id), error))?;

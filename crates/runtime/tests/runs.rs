@@ -130,3 +130,49 @@ async fn a_delayed_run_waits_and_others_go_first() {
     world.ended(&late.id).await;
     assert_eq!(world.texts("t").await, ["SAY early", "early", "SAY late", "late"]);
 }
+
+#[tokio::test]
+async fn a_deleted_run_takes_nothing_of_what_came_before_or_after_it() {
+    let world = World::new().await;
+    let mut runs = Vec::new();
+    for word in ["one", "two", "three"] {
+        runs.push(world.run(says("t", &format!("SAY {word}"))).await.id);
+    }
+    let all = ["SAY one", "one", "SAY two", "two", "SAY three", "three"];
+    for id in [&runs[1], &runs[0]] {
+        world.runtime.delete_run(id).await.unwrap();
+        assert_eq!(world.texts("t").await, all);
+        assert!(world.runtime.store().run(id).await.unwrap().is_none());
+        assert_eq!(world.runtime.kept(id).await.unwrap(), None, "its stream is still there");
+        assert!(matches!(world.runtime.delete_run(id).await, Err(CancelError::NoRun(_))));
+    }
+    // The last one is undone: nothing stands on it.
+    world.runtime.delete_run(&runs[2]).await.unwrap();
+    assert_eq!(world.texts("t").await, all[..4]);
+    world.run(says("t", "SAY four")).await;
+    assert_eq!(world.texts("t").await[4..], ["SAY four", "four"]);
+}
+
+#[tokio::test]
+async fn a_run_that_others_wait_behind_or_wrote_on_is_forgotten_not_undone() {
+    let world = World::new().await;
+    let first = world.run(says("t", "SAY one")).await;
+    let by_hand = json!({"messages": [{"role": "user", "content": "by hand"}]});
+    let by_hand = by_hand.as_object().unwrap().clone();
+    world.runtime.update_state(&"t".into(), by_hand, None, None).await.unwrap();
+    world.runtime.delete_run(&first.id).await.unwrap();
+    assert_eq!(world.texts("t").await, ["SAY one", "one", "by hand"]);
+
+    let slow = world.start("t", "SLOW 100 50").await;
+    world.runtime.delete_run(&slow.id).await.unwrap();
+    assert_eq!(world.texts("t").await, ["SAY one", "one", "by hand"], "one that goes on is rolled back");
+}
+
+#[tokio::test]
+async fn a_run_is_of_the_user_whose_thread_it_is_on() {
+    let world = World::new().await;
+    let thread = hart_runtime::Thread::new("t".into(), "ann".into(), world.runtime.now());
+    world.runtime.store().create_thread(thread).await.unwrap();
+    let run = world.run(StartRun { user: "somebody else".into(), ..says("t", "SAY hi") }).await;
+    assert_eq!(run.user.as_str(), "ann");
+}

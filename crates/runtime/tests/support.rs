@@ -61,22 +61,10 @@ impl World {
 
     /// All frames of a run in these modes, `(event, data)`.
     pub(crate) async fn frames(&self, run: &Run, modes: &[StreamMode], after: After) -> Vec<Frame> {
-        let mut renderer = Renderer::new(run.clone(), modes.to_vec(), false);
-        let from = match after {
-            After::Frame(_) if renderer.remembers() => After::Start,
-            after => after,
-        };
-        let mut follower = self.runtime.follow(&run.id, from);
+        let mut reader = self.runtime.frames(run.clone(), modes.to_vec(), false, after);
         let mut frames = Vec::new();
-        while let Some(entry) = follower.next().await.unwrap() {
-            let values = match renderer.wants_values(&entry) {
-                true => Some(self.runtime.values_of(&run.thread, &entry, Spelling::State).await.unwrap()),
-                false => None,
-            };
-            frames.extend(renderer.render(&entry, values.as_ref()));
-        }
-        if let After::Frame(id) = after {
-            frames.retain(|frame| frame.id.seq > id.seq);
+        while let Some(more) = reader.next().await.unwrap() {
+            frames.extend(more);
         }
         frames
     }

@@ -235,7 +235,9 @@ pub struct GlobResult {
 
 /// Which paths a search tells of; all of them by itself. What is hidden uses up no room and is not counted anywhere.
 #[derive(Clone, Default)]
-pub struct Shows(Option<Arc<dyn Fn(&VPath) -> bool + Send + Sync>>);
+pub struct Shows(Option<Arc<Judge>>);
+
+type Judge = dyn Fn(&VPath) -> bool + Send + Sync;
 
 impl Shows {
     /// Those that were shown before and that `also` shows.

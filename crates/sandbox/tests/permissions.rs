@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hart_sandbox::{
-    GlobQuery, GrepQuery, LineQuery, Permissions, RestrictedSandboxes, Sandbox, SandboxError,
+    GlobQuery, GrepOutput, GrepQuery, LineQuery, Permissions, RestrictedSandboxes, Sandbox, SandboxError,
     SandboxProvider, WriteMode,
 };
 use serde_json::{Value, json};
@@ -109,6 +109,29 @@ async fn listings_and_searches_do_not_tell_of_it() {
     let found = sandbox.grep(GrepQuery { max_results: 1, ..GrepQuery::new(base(), "needle") }).await.unwrap();
     assert_eq!(shown(found.matches.iter().map(|hit| hit.path.to_string()).collect()), ["a/plain"]);
     assert!(found.truncated, "z has one too");
+    for output in [GrepOutput::Files, GrepOutput::Counts] {
+        let query = GrepQuery { output, ..GrepQuery::new(base(), "needle") };
+        let found = sandbox.grep(query).await.unwrap();
+        let files = found.files.iter().map(|file| file.path.to_string()).collect();
+        assert_eq!(shown(files), ["a/plain", "z"], "{output:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_hidden_takes_no_room_from_what_is_not() {
+    let Guarded { place, sandbox } = guarded(deny("/mnt/user-data/workspace/a/**")).await;
+    let workspace = place.workspace();
+    std::fs::create_dir(workspace.join("a")).unwrap();
+    // More than any search returns.
+    for n in 0..1_200 {
+        std::fs::write(workspace.join(format!("a/{n}")), "needle\n").unwrap();
+    }
+    std::fs::write(workspace.join("z"), "needle\n").unwrap();
+    let base = || sandbox.path(".").unwrap();
+    let found = sandbox.glob(GlobQuery::new(base(), "**/*")).await.unwrap();
+    assert_eq!(found.paths.iter().filter(|path| path.to_string().ends_with("/z")).count(), 1, "{found:?}");
+    let found = sandbox.grep(GrepQuery::new(base(), "needle")).await.unwrap();
+    assert_eq!((found.matches.len(), found.truncated), (1, false));
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod presence;
 mod readers;
 mod row;
 mod runs;
+mod soundness;
 mod steps;
 mod threads;
 mod vitals;
@@ -34,9 +35,10 @@ use self::writer::Writer;
 /// A copy is the same store.
 #[derive(Clone, Debug)]
 pub struct SqliteStore {
-    writer: Writer,
-    /// None for a store in memory, which has the writer's connection alone.
+    /// None for a store in memory, which has the writer's connection alone. They go first: the last connection to close
+    /// writes the log back.
     readers: Option<Readers>,
+    writer: Writer,
     presence: Arc<Presence>,
 }
 
@@ -59,18 +61,21 @@ pub enum OpenError {
 }
 
 impl SqliteStore {
-    /// Opens or makes the file, brings it up to date and looks whether it is whole.
+    /// Opens or makes the file, brings it up to date and looks whether it is whole, where that is not known.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let connection = connection::writer(path)?;
+        let presence = Presence::beside(path);
+        // Whoever has it open looked through it.
+        let check = !presence.is_anybody_there() && soundness::must_be_checked(path);
+        let connection = connection::writer(path, check)?;
         let readers = Readers::new(path.to_owned());
-        let presence = Arc::new(Presence::beside(path));
-        Ok(Self { writer: Writer::start(connection), readers: Some(readers), presence })
+        let writer = Writer::start(connection, Some(path.to_owned()));
+        Ok(Self { readers: Some(readers), writer, presence: Arc::new(presence) })
     }
 
     /// Forgets everything when the last copy goes.
     pub fn in_memory() -> Result<Self, OpenError> {
         let presence = Arc::new(Presence::none());
-        Ok(Self { writer: Writer::start(connection::memory()?), readers: None, presence })
+        Ok(Self { readers: None, writer: Writer::start(connection::memory()?, None), presence })
     }
 
     /// Copies the file as it is now, while everything goes on.

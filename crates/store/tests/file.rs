@@ -79,6 +79,30 @@ async fn a_damaged_file_is_refused_with_what_is_wrong() {
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
 }
 
+/// Looking through all of it takes time in proportion to its size.
+#[tokio::test]
+async fn a_file_that_was_closed_in_order_is_not_looked_through_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, mark) = (dir.path().join("hart.db"), dir.path().join("hart.db-closed"));
+    let store = SqliteStore::open(&path).unwrap();
+    store.create_thread(thread("t")).await.unwrap();
+    store.thread(&"t".into()).await.unwrap();
+    assert!(!mark.exists(), "a crash would leave it unmarked");
+    drop(store);
+    assert!(mark.exists() && !dir.path().join("hart.db-wal").exists());
+    // Damage that keeps the file's time, so that only a look at every page could find it.
+    let written = std::fs::metadata(&path).unwrap().modified().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 4096;
+    bytes[last..].fill(0xA5);
+    std::fs::write(&path, &bytes).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+    drop(SqliteStore::open(&path).unwrap());
+    // Anybody's writing is seen, however soon it comes.
+    std::fs::write(&path, bytes).unwrap();
+    assert!(matches!(SqliteStore::open(&path).unwrap_err(), OpenError::Damaged { .. }));
+}
+
 #[tokio::test]
 async fn a_backup_is_a_store_of_its_own() {
     let dir = tempfile::tempdir().unwrap();

@@ -44,7 +44,7 @@ impl Middleware for LoopDetection {
         next: ModelNext<'_>,
     ) -> Result<ModelResponse, HookError> {
         let watch = cx.scratch.get_or_default::<Watch>();
-        let verdict = watch.look(&self.config, &request.state);
+        let verdict = watch.look(&self.config, &request.state, &|called| cx.tool_name(called).to_owned());
         match verdict {
             Verdict::Fine => next.run(request).await,
             Verdict::Correct(note) => {
@@ -94,7 +94,12 @@ impl Watch {
         self.detector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&self, config: &LoopDetectionConfig, state: &State) -> Verdict {
+    fn look(
+        &self,
+        config: &LoopDetectionConfig,
+        state: &State,
+        own_name: &dyn Fn(&str) -> String,
+    ) -> Verdict {
         let mut detector = self.detector();
         let mut verdict = self.verdict.lock().unwrap_or_else(PoisonError::into_inner);
         // Usually one answer; all since the user's message where an earlier run paused.
@@ -119,7 +124,7 @@ impl Watch {
             rest = later;
             // A stop is for good.
             if first.as_ai().is_some() && !matches!(*verdict, Some(Verdict::Stop(_))) {
-                *verdict = Some(detector.observe(config, first, results));
+                *verdict = Some(detector.observe(config, first, results, own_name));
             }
         }
         // A correction is said once.

@@ -62,8 +62,11 @@ pub(super) fn of_store(error: StoreError) -> ClientError {
     ClientError::Other(Box::new(error))
 }
 
-pub(super) fn of_assistant(error: AssistantError) -> ClientError {
-    ClientError::Other(Box::new(error))
+pub(super) fn of_assistant(error: AssistantError, agent: &str) -> ClientError {
+    match error {
+        AssistantError::Store(error) => of_store(error),
+        _ => ClientError::NoAgent(agent.to_owned()),
+    }
 }
 
 /// `name` is what the caller calls the thread.

@@ -3,10 +3,9 @@
 //! Invariant: an event that was read is rendered, also when its reader gave up waiting in between.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use hart_client::{ClientError, Following, RunInfo, StreamFrame, ThreadState, async_trait};
-use hart_runtime::{After, Entry, Follower, Frame, Renderer, Run, Runtime, Spelling};
+use hart_runtime::{After, Frame, Run, RunFrames, Runtime, UnsaidEnd};
 use hart_types::{CancelAction, StreamMode, ThreadId};
 
 use super::error::of_store;
@@ -14,28 +13,17 @@ use super::threads;
 
 pub(super) struct EmbeddedFollowing {
     runtime: Runtime,
-    follower: Follower,
-    renderer: Renderer,
-    run: Run,
+    frames: RunFrames,
     /// What its user calls the thread.
     name: ThreadId,
-    /// Read, but not rendered yet.
-    entry: Option<Arc<Entry>>,
-    ahead: VecDeque<Frame>,
+    ahead: VecDeque<StreamFrame>,
 }
 
 impl EmbeddedFollowing {
     /// From the run's first event on.
     pub(super) fn new(runtime: Runtime, run: Run, name: ThreadId, modes: Vec<StreamMode>) -> Self {
-        Self {
-            follower: runtime.follow(&run.id, After::Start),
-            renderer: Renderer::new(run.clone(), modes, false),
-            runtime,
-            run,
-            name,
-            entry: None,
-            ahead: VecDeque::new(),
-        }
+        let frames = runtime.frames(run, modes, false, After::Start);
+        Self { runtime, frames, name, ahead: VecDeque::new() }
     }
 }
 
@@ -43,36 +31,51 @@ impl EmbeddedFollowing {
 impl Following for EmbeddedFollowing {
     async fn next(&mut self) -> Option<Result<StreamFrame, ClientError>> {
         loop {
-            if let Some(Frame { event, data, id }) = self.ahead.pop_front() {
-                return Some(Ok(StreamFrame { event: event.into_owned(), data, id: Some(id) }));
+            if let Some(frame) = self.ahead.pop_front() {
+                return Some(Ok(frame));
             }
-            if self.entry.is_none() {
-                match self.follower.next().await {
-                    Ok(Some(entry)) => self.entry = Some(entry),
-                    Ok(None) => return None,
-                    Err(error) => return Some(Err(of_store(error))),
+            let told = match self.frames.next().await {
+                Ok(Some(frames)) => {
+                    self.ahead.extend(frames.into_iter().map(streamed));
+                    continue;
                 }
-            }
-            let Some(entry) = self.entry.clone() else { continue };
-            let values = match self.renderer.wants_values(&entry) {
-                true => self.runtime.values_of(&self.run.thread, &entry, Spelling::State).await.ok(),
-                false => None,
+                Ok(None) => self.frames.unsaid_end().await,
+                Err(error) => Err(error),
             };
-            self.ahead.extend(self.renderer.render(&entry, values.as_ref()));
-            self.entry = None;
+            match told {
+                Ok(None) => return None,
+                Ok(Some(UnsaidEnd::Forgotten)) => {
+                    return Some(Err(ClientError::Forgotten(self.frames.run().id.clone())));
+                }
+                Ok(Some(UnsaidEnd::Ended(failure))) => {
+                    let failure = failure.and_then(|failure| serde_json::to_vec(&failure).ok());
+                    self.ahead.extend(failure.map(|data| unplaced("error", data)));
+                    self.ahead.push_back(unplaced("end", b"null".to_vec()));
+                }
+                Err(error) => return Some(Err(of_store(error))),
+            }
         }
     }
 
     async fn record(&mut self) -> Result<Option<RunInfo>, ClientError> {
-        let run = self.runtime.store().run(&self.run.id).await.map_err(of_store)?;
+        let run = self.runtime.store().run(&self.frames.run().id).await.map_err(of_store)?;
         Ok(run.as_ref().map(threads::run_info))
     }
 
     async fn state(&mut self) -> Result<ThreadState, ClientError> {
-        threads::state(&self.runtime, &self.run.thread, &self.name).await
+        threads::state(&self.runtime, &self.frames.run().thread, &self.name).await
     }
 
     fn stop(&self) {
-        self.runtime.cancel_later(self.run.id.clone(), CancelAction::Interrupt);
+        self.runtime.cancel_later(self.frames.run().id.clone(), CancelAction::Interrupt);
     }
+}
+
+fn streamed(Frame { event, data, id }: Frame) -> StreamFrame {
+    StreamFrame { event: event.into_owned(), data, id: Some(id) }
+}
+
+/// A frame that is no place in the stream.
+fn unplaced(event: &str, data: Vec<u8>) -> StreamFrame {
+    StreamFrame { event: event.to_owned(), data: data.into(), id: None }
 }

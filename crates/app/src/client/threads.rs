@@ -55,6 +55,7 @@ pub(super) fn run_info(run: &Run) -> RunInfo {
     info.error = run.error.as_ref().map(|failure| failure.message.clone());
     info.usage = run.totals.usage.clone();
     info.model_calls = run.totals.model_calls;
+    info.cost = run.totals.cost;
     info
 }
 

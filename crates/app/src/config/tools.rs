@@ -39,6 +39,11 @@ impl ToolsConfig {
         Some(self.chosen().chain(companions).chain(ALWAYS).map(str::to_owned).collect())
     }
 
+    /// Without those that are not among these.
+    pub(crate) fn narrowed(&self, to: &BTreeSet<&'static str>) -> Self {
+        Self { chosen: Some(self.chosen().filter(|name| to.contains(name)).collect()) }
+    }
+
     /// The tools of [`BUILT_IN`] that are on.
     pub fn chosen(&self) -> impl Iterator<Item = &'static str> + '_ {
         BUILT_IN.into_iter().filter(|name| self.allows(name))

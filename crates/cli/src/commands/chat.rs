@@ -46,7 +46,7 @@ pub(crate) struct ChatArgs {
 
 pub(crate) fn run(args: ChatArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let session = Session::open_at(&args.at, global, terminal)?;
-    let model = Voice::choose(&session, args.choice.model.as_deref())?;
+    let model = Voice::choose(&session, args.choice.model_name(&session).as_deref())?;
     let thread = args.choice.thread.as_deref().map_or_else(ThreadId::generate, ThreadId::from);
     let mut chat = Chat { session: &session, model, choice: args.choice, thread };
     chat.banner();

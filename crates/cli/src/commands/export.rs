@@ -2,13 +2,17 @@
 //!
 //! Invariant: the bundle holds what the run said and did, and nothing of the thread before it.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use hart_app::cassette_of;
 use hart_client::{ClientError, Values};
-use hart_types::{Body, Message, RunId};
+use hart_types::{Body, Message, MessageId, RunId};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::args::GlobalArgs;
 use crate::failure::{Exit, Failure};
@@ -49,7 +53,7 @@ pub(crate) fn run(args: &ExportArgs, global: &GlobalArgs, terminal: &Terminal) -
         None => terminal.line(&bundle.to_string())?,
         Some(path) => {
             let text = format!("{}\n", serde_json::to_string_pretty(&bundle).unwrap_or_default());
-            std::fs::write(path, text).map_err(|error| {
+            write_private(path, &text).map_err(|error| {
                 Failure::new(Exit::Usage, error.into()).help(format!("{} cannot be written", path.display()))
             })?;
             terminal.note(&format!("run {id} is in {}", path.display()));
@@ -77,22 +81,66 @@ async fn bundle(session: &Session, id: &RunId) -> Result<Value, Failure> {
         let data: Option<&RawValue> = serde_json::from_slice(&frame.data).ok();
         events.push(json!({"event": frame.event, "data": data, "id": frame.id.map(|id| id.to_string())}));
     }
-    let messages = of_run(states.first(), states.last());
+    let (before, messages) = of_run(states.first(), states.last());
     let cassette: Value = serde_json::from_str(&cassette_of(&messages)).unwrap_or_default();
     Ok(json!({
         "version": 1,
         "run": record,
         "messages": messages,
-        "values": states.last().map(Values::to_json),
-        "events": events,
+        "values": added(states.first(), states.last(), &messages),
+        "events": events.into_iter().map(|event| without(event, &before)).collect::<Vec<_>>(),
         "cassette": cassette,
     }))
 }
 
-/// From what the user said to begin it, to the end.
-fn of_run(first: Option<&Values>, last: Option<&Values>) -> Vec<Message> {
-    let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
-    let before = first.messages();
-    let begun = before.iter().rposition(|message| message.body == Body::Human).unwrap_or(0);
-    last.messages().into_iter().skip(begun).collect()
+/// The ids of what was said before the run, and what was said from what began it to its end.
+fn of_run(first: Option<&Values>, last: Option<&Values>) -> (HashSet<MessageId>, Vec<Message>) {
+    let (Some(first), Some(last)) = (first, last) else { return Default::default() };
+    let known = first.messages();
+    let begun = known.iter().rposition(|message| message.body == Body::Human).unwrap_or(0);
+    let before: HashSet<_> = known.into_iter().take(begun).filter_map(|message| message.id).collect();
+    let own = |message: &Message| message.id.as_ref().is_none_or(|id| !before.contains(id));
+    let messages = last.messages().into_iter().filter(own).collect();
+    (before, messages)
+}
+
+/// What the run made of the state: its own messages, and of the rest what it changed.
+fn added(first: Option<&Values>, last: Option<&Values>, messages: &[Message]) -> Option<Map<String, Value>> {
+    let (first, mut values) = (first?.to_json(), last?.to_json());
+    values.retain(|key, value| first.get(key) != Some(value));
+    for (key, value) in &mut values {
+        // A list that has grown: what it had before is not the run's.
+        if let (Value::Array(items), Some(Value::Array(before))) = (value, first.get(key))
+            && items.starts_with(before)
+        {
+            items.drain(..before.len());
+        }
+    }
+    values.insert("messages".to_owned(), json!(messages));
+    Some(values)
+}
+
+/// Some events say what an agent was given, the conversation before the run with it.
+fn without(mut event: Value, before: &HashSet<MessageId>) -> Value {
+    let is_old = |item: &Value| {
+        let id = item.get("id").and_then(Value::as_str);
+        item.get("type").is_some() && id.is_some_and(|id| before.contains(&MessageId::from(id)))
+    };
+    match &mut event {
+        Value::Array(items) => {
+            items.retain(|item| !is_old(item));
+            items.iter_mut().for_each(|item| *item = without(item.take(), before));
+        }
+        Value::Object(map) => map.values_mut().for_each(|value| *value = without(value.take(), before)),
+        _ => {}
+    }
+    event
+}
+
+/// For its owner alone: it holds what was said.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there before keeps its mode otherwise.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())
 }

@@ -26,6 +26,7 @@ Examples:
   hart run --thread 0199a0… \"Now as a PDF, please\"
   hart run --json \"Say hello\" | jq -c .event
   hart run --server http://127.0.0.1:2026 \"Say hello\"
+  hart run --agent poet \"Something about rain\"
   hart run --thread 0199a0… --resume '{\"decisions\": [{\"type\": \"approve\"}]}'
 
 The answer goes to stdout as it is written, everything else to stderr.
@@ -63,6 +64,9 @@ pub(crate) struct ChoiceArgs {
     /// The model to ask, by its name in `hart models`.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// The agent to ask: a folder in `agents` of the data directory.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) agent: Option<String>,
     /// How hard to think: flash answers at once, ultra takes as long as it needs.
     #[arg(long, value_name = "MODE", default_value = "pro", value_parser = mode_parser())]
     pub(crate) mode: Mode,
@@ -94,7 +98,7 @@ fn choose(session: &mut Session, args: &RunArgs) -> Result<Option<String>, Failu
     }
     let mut model = match &args.replay {
         Some(cassette) => ModelChoice::replay(cassette)?,
-        None => session.block_on(session.choose_model(args.choice.model.as_deref()))??,
+        None => session.block_on(session.choose_model(args.choice.model_name(session).as_deref()))??,
     };
     if !args.json {
         introduce(&session.terminal, &model);
@@ -122,8 +126,15 @@ async fn notice_new(session: &Session, args: &RunArgs) -> Result<(), Failure> {
 }
 
 impl ChoiceArgs {
+    /// The one that was named, or that of the agent.
+    pub(crate) fn model_name(&self, session: &Session) -> Option<String> {
+        let of_agent = || session.app.model_of_agent(&self.agent.as_ref()?.to_lowercase());
+        self.model.clone().or_else(of_agent)
+    }
+
     pub(crate) fn apply(&self, ask: Ask, model: Option<String>) -> Ask {
         let ask = ask.mode(self.mode);
+        let ask = if let Some(agent) = &self.agent { ask.agent(agent.to_lowercase()) } else { ask };
         let ask = if let Some(model) = model { ask.model(model) } else { ask };
         if let Some(plan) = self.plan { ask.plan_mode(plan) } else { ask }
     }

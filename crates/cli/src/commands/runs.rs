@@ -113,6 +113,9 @@ fn show(args: &OneArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit
     terminal.line(&line(&run, terminal))?;
     let (input, output) = (run.usage.input_tokens, run.usage.output_tokens);
     terminal.line(&format!("model calls: {}; tokens: {input} in, {output} out", run.model_calls))?;
+    if let Some(cost) = run.cost {
+        terminal.line(&format!("cost: {cost:.4}"))?;
+    }
     if let Some(error) = &run.error {
         terminal.line(&format!("{} {error}", terminal.out.paint(Tone::Bad, "error:")))?;
     }

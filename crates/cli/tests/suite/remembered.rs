@@ -1,5 +1,7 @@
 //! `hart threads`, `runs`, `export`, `backup`: what is remembered, here and at a server.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use hart_testkit::Turn;
 use serde_json::{Value, json};
 
@@ -27,6 +29,15 @@ fn without_data_there_is_nothing_to_see_and_none_is_made() {
         assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
     }
     assert!(!dir.path().join(".hart").exists() && !dir.path().join("copy.db").exists());
+}
+
+#[test]
+fn a_token_in_the_environment_is_nothing_to_a_hart_in_this_process() {
+    let bench = Bench::with([Turn::new().text("It is 42.")]);
+    let hart =
+        |args: &[&str]| bench.hart().env("HART_TOKEN", "for a server").args(args.iter().copied()).run();
+    assert_eq!(hart(&["run", "--thread", "t", "6 times 7?"]).success().stdout, "It is 42.\n");
+    assert!(hart(&["threads"]).success().stdout.starts_with("t "));
 }
 
 #[test]
@@ -89,9 +100,19 @@ fn a_run_is_exported_and_played_again_without_a_model() {
     let events = bundle["events"].as_array().unwrap();
     assert_eq!((&events[0]["event"], &events.last().unwrap()["event"]), (&json!("metadata"), &json!("end")));
     assert_eq!(bundle["cassette"]["calls"].as_array().unwrap().len(), 2);
+    assert_eq!(bundle["values"]["messages"], bundle["messages"]);
+    let whole = bundle.to_string();
+    assert!(
+        !whole.contains("something else") && !whole.contains("before"),
+        "of the thread before it: {whole}"
+    );
 
     let asked = bench.server.requests().len();
+    let file = bench.dir.path().join("run.json");
+    std::fs::write(&file, "older").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     hart(&["export", run, "-o", "run.json"]).success().stdout.clear();
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let played = offline(bench.dir.path()).args(["run", "--replay", "run.json", "compute"]).run().success();
     assert_eq!(played.stdout, "Let me see.\nIt is 42.\n");
     assert_eq!(bench.server.requests().len(), asked);
@@ -110,4 +131,54 @@ fn a_backup_is_a_database_of_its_own() {
     std::fs::copy(bench.dir.path().join("copy.db"), other.join("hart.db")).unwrap();
     let listed = bench.hart().env("HART_HOME", &other).arg("threads").run().success();
     assert!(listed.stdout.starts_with("t "), "{}", listed.stdout);
+}
+
+#[test]
+fn a_run_whose_stream_is_not_kept_any_more_is_told_as_such() {
+    let bench = Bench::with([Turn::new().text("one"), Turn::new().text("two")]);
+    bench.write("config.yaml", "server: {keep_streams_days: 0}\ntitle: {enabled: false}\n");
+    let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
+    hart(&["run", "--thread", "t", "a"]).success().stdout.clear();
+    let runs = json_of(&hart(&["runs", "--json"]).success().stdout);
+    let run = runs[0]["run_id"].as_str().unwrap();
+    let told = |refused: hart_testkit::binary::Finished| {
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains(&format!("the stream of run `{run}` is not kept any more")));
+        assert!(refused.stderr.contains("hart threads show"), "{}", refused.stderr);
+    };
+    // Each command that opens the data forgets what is too old.
+    let here = || hart(&["export", run]);
+    while here().code == Some(0) {}
+    told(here());
+    let served = super::serve::Served::start(bench.hart());
+    told(hart(&["export", run, "--server", &format!("http://{}", served.address)]));
+}
+
+#[test]
+fn what_a_run_and_a_thread_cost_is_told_where_the_price_is_known() {
+    let bench = Bench::with([
+        Turn::new().text("one").usage(1_000_000, 500_000),
+        Turn::new().text("two").usage(1_000_000, 0),
+    ]);
+    let base = bench.server.openai_base();
+    let price = "pricing: {input_per_million: 2.0, output_per_million: 8.0}";
+    let model = format!("name: m, use: openai, model: mock, api_key: sk-test, base_url: '{base}', {price}");
+    bench.write("config.yaml", &format!("models:\n  - {{{model}}}\ntitle: {{enabled: false}}\n"));
+    let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
+    hart(&["run", "--thread", "t", "a"]).success().stdout.clear();
+    let served = super::serve::Served::start(bench.hart());
+    let server = format!("http://{}", served.address);
+    hart(&["run", "--server", &server, "--thread", "t", "b"]).success().stdout.clear();
+    let runs = json_of(&hart(&["runs", "--json", "--server", &server]).success().stdout);
+    assert_eq!((&runs[0]["total_cost"], &runs[1]["total_cost"]), (&json!(2.0), &json!(6.0)));
+    let first = runs[1]["run_id"].as_str().unwrap();
+    for at in [&[][..], &["--server", server.as_str()]] {
+        let shown = hart(&[&["runs", "show", first], at].concat()).success().stdout;
+        assert!(shown.contains("cost: 6.0000"), "{shown}");
+    }
+    let thread = runs[0]["thread_id"].as_str().unwrap();
+    let usage = served.ask("GET", &format!("/api/threads/{thread}/token-usage"), "", &json!({}));
+    assert!(usage.contains("\"total_cost\":8.0") && usage.contains("\"total_runs\":2"), "{usage}");
+    let metrics = served.ask("GET", "/metrics", "", &json!({}));
+    assert!(metrics.contains("hart_cost_total 2\n"), "of the runs of this process: {metrics}");
 }

@@ -256,6 +256,9 @@ fn files_are_undone_copied_and_deleted_with_their_run_and_thread() {
     assert!(changes["files"][0]["diff"].as_str().unwrap().contains("+one"), "{changes}");
 
     let copy = text(&ask("POST", &format!("/threads/{thread}/copy"), &json!({})), "thread_id");
+    let first = runs[0]["run_id"].as_str().unwrap();
+    ask("DELETE", &format!("/threads/{thread}/runs/{first}"), &json!({}));
+    assert!(!files(&thread).join("outputs/kept.txt").exists(), "the last run is undone with its files");
     ask("DELETE", &format!("/threads/{thread}"), &json!({}));
     assert!(!files(&thread).parent().unwrap().exists());
     assert_eq!(std::fs::read_to_string(files(&copy).join("outputs/kept.txt")).unwrap(), "one");

@@ -108,6 +108,10 @@ impl Following for HttpFollowing {
         loop {
             if let Some(frame) = self.parser.pop() {
                 self.in_vain = 0;
+                // Asking again would bring the same answer.
+                if frame.event == "gap" {
+                    return Some(Err(ClientError::Forgotten(self.run.clone())));
+                }
                 self.last = frame.id.or(self.last);
                 return Some(Ok(frame));
             }

@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
 use axum::extract::State;
-use hart_runtime::port::RunQuery;
-use hart_types::{RunId, ThreadId, UsageMetadata};
+use hart_types::{RunId, ThreadId};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -23,7 +22,7 @@ pub(super) fn table() -> Table {
 
 async fn of_thread(State(gateway): State<Gateway>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
     let of = workspace(&gateway, &thread).await?;
-    let (total, runs) = totals(&gateway, &of.thread).await?;
+    let (totals, runs) = gateway.runtime.store().thread_totals(&of.thread).await?;
     let calls = Calls::of(&gateway, &of.thread).await?;
     let context = match &calls.last {
         Some((model, tokens)) => {
@@ -38,35 +37,16 @@ async fn of_thread(State(gateway): State<Gateway>, Path(thread): Path<String>) -
     };
     Ok(Json(json!({
         "thread_id": of.thread,
-        "total_tokens": total.total_tokens,
-        "total_input_tokens": total.input_tokens,
-        "total_output_tokens": total.output_tokens,
+        "total_tokens": totals.usage.total_tokens,
+        "total_input_tokens": totals.usage.input_tokens,
+        "total_output_tokens": totals.usage.output_tokens,
         "total_runs": runs,
+        "total_cost": totals.cost,
+        "llm_call_count": totals.model_calls,
         "by_model": calls.by_model(),
         "by_caller": calls.by_caller(),
         "context_usage": context,
     })))
-}
-
-/// What all runs of a thread took together, and how many there were.
-async fn totals(gateway: &Gateway, thread: &ThreadId) -> ApiResult<(UsageMetadata, u64)> {
-    const ROWS: u64 = 500;
-    let (mut total, mut count) = (UsageMetadata::default(), 0);
-    loop {
-        let query =
-            RunQuery { thread: Some(thread.clone()), limit: ROWS, offset: count, ..RunQuery::default() };
-        let runs = gateway.runtime.store().runs(&query).await?;
-        for run in &runs {
-            let usage = &run.totals.usage;
-            total.input_tokens += usage.input_tokens;
-            total.output_tokens += usage.output_tokens;
-            total.total_tokens += usage.total_tokens;
-        }
-        count += runs.len() as u64;
-        if (runs.len() as u64) < ROWS {
-            return Ok((total, count));
-        }
-    }
 }
 
 /// The calls of models on the way to where a thread stands, as its agents counted them.

@@ -50,7 +50,8 @@ pub(crate) async fn socket(
 ) -> ApiResult<Response<HttpBody>> {
     let thread = thread_id(&thread)?;
     let upgrade = upgrade.map_err(|refused| ApiError::bad_request(refused.body_text()))?;
-    let upgrade = upgrade.max_message_size(gateway.settings.body_limit);
+    let limit = gateway.settings.body_limit;
+    let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);
     Ok(upgrade
         .on_upgrade(move |socket| {
             let connection = Connection { gateway, thread, headers, subscriptions: Vec::new(), seq: 0 };
@@ -83,6 +84,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 impl Connection {
     async fn serve(mut self, mut socket: WebSocket) {
+        let _reading = self.gateway.readers.reading();
         let every = self.gateway.settings.heartbeat;
         let mut beat = interval_at(Instant::now() + every, every);
         let closing = self.gateway.closing.clone();

@@ -27,6 +27,8 @@ pub(crate) async fn metrics(State(gateway): State<Gateway>) -> ApiResult<Respons
     page.head("hart_tokens_total", "counter", "Tokens of runs that ended here.");
     page.row("hart_tokens_total{kind=\"input\"}", seen.input_tokens);
     page.row("hart_tokens_total{kind=\"output\"}", seen.output_tokens);
+    let help = "Money spent on models whose price is known, in the currency of the prices.";
+    page.one("hart_cost_total", "counter", help, seen.cost);
     page.one("hart_model_calls_total", "counter", "Calls of models.", seen.model_calls);
     page.one("hart_tool_calls_total", "counter", "Calls of tools.", seen.tool_calls);
     page.head("hart_model_seconds", "histogram", "How long models took for an answer.");

@@ -54,10 +54,6 @@ pub(crate) struct RunRequest {
     durability: Option<Durability>,
     checkpoint_during: Option<bool>,
     webhook: Option<String>,
-    /// All of it, for those who ask what a run was started with.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    _more: Map<String, Value>,
 }
 
 /// In seconds.
@@ -79,7 +75,7 @@ pub(crate) async fn begin(
 pub(crate) struct Listening {
     modes: Vec<StreamMode>,
     children: bool,
-    cancel_on_disconnect: bool,
+    pub(crate) cancel_on_disconnect: bool,
 }
 
 impl Listening {

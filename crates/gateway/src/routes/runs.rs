@@ -13,7 +13,7 @@ use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::stream;
 use hart_runtime::port::RunQuery;
-use hart_runtime::{After, CancelError, Run, Spelling};
+use hart_runtime::{After, CancelError, Failure, LogEvent, Recall, Run, Spelling, StateError};
 use hart_types::{CancelAction, RunId, StreamMode, ThreadId};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::gap;
 use crate::parse::{Body, Path, Query, limit_of, run_id, selected, thread_id};
-use crate::sse::{self, Watch};
+use crate::sse::{self, OnDisconnect, Watch};
 use crate::wire::{run, select, state};
 
 pub(crate) async fn create(
@@ -57,8 +57,9 @@ pub(crate) async fn wait(
     headers: HeaderMap,
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
+    let cancel_on_disconnect = request.listening().cancel_on_disconnect;
     let started = begin(&gateway, Some(thread_id(&thread)?), &headers, request).await?;
-    let mut response = result_of(gateway, started.clone());
+    let mut response = result_of(gateway, started.clone(), cancel_on_disconnect);
     locate(response.headers_mut(), &started, Some("join"));
     Ok(response)
 }
@@ -95,20 +96,18 @@ pub(crate) async fn delete(
     Path(path): Path<(String, String)>,
 ) -> ApiResult<StatusCode> {
     let found = find(&gateway, path).await?;
-    if found.status.is_active() {
-        stop(&gateway, &found.id, CancelAction::Rollback).await?;
-        gateway.runtime.wait(&found.id).await;
-    }
-    gateway.runtime.store().undo_run(&found.id, gateway.runtime.now(), None).await?;
+    gateway.runtime.delete_run(&found.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(crate) async fn join(
     State(gateway): State<Gateway>,
     Path(path): Path<(String, String)>,
+    query: Query,
 ) -> ApiResult<Response<HttpBody>> {
     let found = find(&gateway, path).await?;
-    Ok(result_of(gateway, found))
+    let cancel_on_disconnect = query.flag("cancel_on_disconnect");
+    Ok(result_of(gateway, found, cancel_on_disconnect))
 }
 
 pub(crate) async fn join_stream(
@@ -191,8 +190,18 @@ pub(super) fn last_seen(headers: &HeaderMap) -> ApiResult<After> {
 }
 
 /// Spaces while it works, so that nobody on the way takes the line for dead; then what came out.
-pub(super) fn result_of(gateway: Gateway, started: Run) -> Response<HttpBody> {
-    let done = Box::pin(outcome(gateway, started));
+pub(super) fn result_of(gateway: Gateway, started: Run, cancel_on_disconnect: bool) -> Response<HttpBody> {
+    let mut guard = OnDisconnect::of(&gateway, &started, cancel_on_disconnect);
+    let done = Box::pin(async move {
+        let outcome = outcome(&gateway, &started).await;
+        guard.disarm();
+        outcome.unwrap_or_else(|error| {
+            tracing::error!(run = %started.id, %error, "what a run came to cannot be told");
+            let message =
+                format!("what the run came to cannot be read now: {error}; ask for the thread's state");
+            failed(&Failure { error: "StorageError".to_owned(), message })
+        })
+    });
     let body = stream::unfold(Some(done), |waiting| async move {
         let mut done = waiting?;
         tokio::select! {
@@ -205,38 +214,49 @@ pub(super) fn result_of(gateway: Gateway, started: Run) -> Response<HttpBody> {
     response
 }
 
-async fn outcome(gateway: Gateway, started: Run) -> Bytes {
+/// The last state that a run came to, rendered once.
+async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> {
     let mut last = None;
+    let mut recall = Recall::new(gateway.runtime.clone(), started.thread.clone(), Spelling::State);
     let mut follower = gateway.runtime.follow(&started.id, After::Start);
-    // A thread of its own is gone when the run is over: its last state must be taken on the way.
-    while let Ok(Some(entry)) = follower.next().await {
+    let thread = gateway.runtime.store().thread(&started.thread).await?;
+    // A thread of its own is gone when the run is over: a state that is not at hand must be taken on the way.
+    let fleeting = thread.is_none_or(|thread| thread.temporary);
+    while let Some(entry) = follower.next().await? {
         match &entry.logged.event {
-            hart_runtime::LogEvent::Values { interrupts, .. } if entry.logged.namespace.is_empty() => {
-                last = Some((
-                    gateway.runtime.values_of(&started.thread, &entry, Spelling::State).await,
-                    interrupts.clone(),
-                ));
+            LogEvent::Values { .. } if entry.logged.namespace.is_empty() => {
+                let values = match fleeting && !entry.is_at_hand() {
+                    true => Some(recall.values_of(&entry).await?),
+                    false => None,
+                };
+                last = Some((entry, values));
             }
-            hart_runtime::LogEvent::Failed(failure) => {
-                return json!({ "__error__": failure }).to_string().into();
-            }
+            LogEvent::Failed(failure) => return Ok(failed(failure)),
             _ => {}
         }
     }
-    let Some((Ok(values), interrupts)) = last else {
-        return Bytes::from_static(b"{}");
+    let Some((entry, values)) = last else {
+        let record = gateway.runtime.store().run(&started.id).await?;
+        let failure = record.and_then(|run| run.error);
+        return Ok(failure.map_or(Bytes::from_static(b"{}"), |failure| failed(&failure)));
     };
-    match interrupts {
-        None => values,
-        Some(interrupts) => {
-            let mut values: Value = serde_json::from_slice(&values).unwrap_or_default();
-            let asked: Vec<Value> = interrupts.iter().map(state::asked).collect();
-            if let Some(map) = values.as_object_mut() {
-                map.insert("__interrupt__".to_owned(), asked.into());
-            }
-            values.to_string().into()
-        }
+    let values = match values {
+        Some(values) => values,
+        None => recall.values_of(&entry).await?,
+    };
+    let LogEvent::Values { interrupts: Some(interrupts), .. } = &entry.logged.event else {
+        return Ok(values);
+    };
+    let mut values: Value = serde_json::from_slice(&values).unwrap_or_default();
+    let asked: Vec<Value> = interrupts.iter().map(state::asked).collect();
+    if let Some(map) = values.as_object_mut() {
+        map.insert("__interrupt__".to_owned(), asked.into());
     }
+    Ok(values.to_string().into())
+}
+
+fn failed(failure: &Failure) -> Bytes {
+    json!({ "__error__": failure }).to_string().into()
 }
 
 pub(super) async fn find(gateway: &Gateway, (thread, id): (String, String)) -> ApiResult<Run> {

@@ -7,9 +7,9 @@ use axum::body::Body as HttpBody;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use hart_runtime::Run;
 use hart_runtime::port::RunQuery;
-use hart_types::RunStatus;
+use hart_runtime::{CancelError, Run};
+use hart_types::{RunId, RunStatus, ThreadId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -50,8 +50,9 @@ pub(crate) async fn wait(
     headers: HeaderMap,
     Body(request): Body<RunRequest>,
 ) -> ApiResult<Response<HttpBody>> {
+    let cancel_on_disconnect = request.listening().cancel_on_disconnect;
     let started = begin(&gateway, None, &headers, request).await?;
-    let mut response = runs::result_of(gateway, started.clone());
+    let mut response = runs::result_of(gateway, started.clone(), cancel_on_disconnect);
     runs::locate(response.headers_mut(), &started, None);
     Ok(response)
 }
@@ -91,22 +92,52 @@ pub(crate) async fn cancel(
         None | Some("all") => vec![RunStatus::Pending, RunStatus::Running],
         Some(status) => vec![status.parse().map_err(ApiError::unprocessable)?],
     };
-    for id in &many.run_ids {
-        run_id(id)?;
-    }
+    let ids: Vec<RunId> = many.run_ids.iter().map(|id| run_id(id)).collect::<ApiResult<_>>()?;
     let thread = many.thread_id.as_deref().map(thread_id).transpose()?;
-    let active = RunQuery { thread, status, limit: 1000, offset: 0 };
-    let found = gateway.runtime.store().runs(&active).await?;
-    let wanted = |run: &&Run| many.run_ids.is_empty() || many.run_ids.iter().any(|id| id == run.id.as_str());
+    let found = match ids.is_empty() {
+        true => all(&gateway, thread, status).await?,
+        false => {
+            let mut found = Vec::new();
+            for id in &ids {
+                found.extend(gateway.runtime.store().run(id).await?);
+            }
+            found.retain(|run| {
+                thread.as_ref().is_none_or(|thread| *thread == run.thread) && status.contains(&run.status)
+            });
+            found
+        }
+    };
     let mut stopped = 0;
-    for run in found.iter().filter(wanted) {
-        stopped += u32::from(runs::stop(&gateway, &run.id, action).await.is_ok());
+    for run in &found {
+        match gateway.runtime.cancel(&run.id, action).await {
+            Ok(()) => stopped += 1,
+            // It ended meanwhile.
+            Err(CancelError::Ended { .. } | CancelError::NoRun(_)) => {}
+            Err(error @ CancelError::Store(_)) => return Err(error.into()),
+        }
     }
     match stopped {
         0 => Err(ApiError::not_found("No matching runs to cancel.")),
         _ => Ok(StatusCode::NO_CONTENT),
     }
 }
+
+/// Before one of them is stopped: then it is not among them any more.
+async fn all(gateway: &Gateway, thread: Option<ThreadId>, status: Vec<RunStatus>) -> ApiResult<Vec<Run>> {
+    let (mut found, mut query) = (Vec::new(), RunQuery { thread, status, limit: PAGE, offset: 0 });
+    loop {
+        let page = gateway.runtime.store().runs(&query).await?;
+        let last = (page.len() as u64) < PAGE;
+        found.extend(page);
+        query.offset += PAGE;
+        if last {
+            return Ok(found);
+        }
+    }
+}
+
+/// How many runs are read at once.
+const PAGE: u64 = 1000;
 
 pub(crate) async fn join_stream(
     State(gateway): State<Gateway>,

@@ -8,7 +8,10 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use bytes::{Bytes, BytesMut};
-use hart_runtime::{After, Entry, LogEvent, Renderer, Run, Runtime, ThreadEvent, ThreadFollower};
+use hart_runtime::port::StoreError;
+use hart_runtime::{
+    After, Entry, LogEvent, Recall, Renderer, Run, Runtime, Spelling, ThreadEvent, ThreadFollower, frames_of,
+};
 use hart_types::{EventId, RunId, ThreadId};
 use serde_json::{Value, json};
 
@@ -42,6 +45,7 @@ pub(crate) async fn join(
     };
     let follower = gateway.runtime.follow_thread(&thread, after).await?;
     let reader = Reader {
+        recall: Recall::new(gateway.runtime.clone(), thread.clone(), Spelling::State),
         runtime: gateway.runtime.clone(),
         thread,
         follower,
@@ -81,6 +85,7 @@ impl Wanted {
 
 struct Reader {
     runtime: Runtime,
+    recall: Recall,
     thread: ThreadId,
     follower: ThreadFollower,
     wanted: Wanted,
@@ -105,7 +110,14 @@ impl Source for Reader {
             }
             let out = match self.event.clone()? {
                 ThreadEvent::Logged { run, entry } => self.logged(&run, &entry).await,
-                ThreadEvent::StateChanged => self.state().await,
+                ThreadEvent::StateChanged => Ok(self.state().await),
+            };
+            let out = match out {
+                Ok(out) => out,
+                Err(error) => {
+                    tracing::error!(thread = %self.thread, %error, "a stream broke off");
+                    return None;
+                }
             };
             self.event = None;
             if !out.is_empty() {
@@ -116,17 +128,17 @@ impl Source for Reader {
 }
 
 impl Reader {
-    async fn logged(&mut self, run: &Arc<Run>, entry: &Entry) -> BytesMut {
+    async fn logged(&mut self, run: &Arc<Run>, entry: &Entry) -> Result<BytesMut, StoreError> {
         let mut out = BytesMut::new();
         let marks = matches!(entry.logged.event, LogEvent::Started { .. } | LogEvent::Ended { .. });
         if !(self.wanted.runs || (self.wanted.lifecycle && marks && entry.logged.namespace.is_empty())) {
-            return out;
+            return Ok(out);
         }
-        let mut renderer = match self.renderer.take() {
-            Some((id, renderer)) if id == run.id => renderer,
-            _ => self.renderer_for(run, entry).await,
-        };
-        for frame in sse::frames(&self.runtime, &mut renderer, run, entry).await {
+        if self.renderer.as_ref().is_none_or(|(id, _)| *id != run.id) {
+            self.renderer = Some((run.id.clone(), self.renderer_for(run, entry).await?));
+        }
+        let Some((_, renderer)) = &mut self.renderer else { return Ok(out) };
+        for frame in frames_of(entry, renderer, &mut self.recall).await? {
             match frame.event.as_ref() {
                 _ if frame.id.seq <= self.seen => {}
                 "end" => {
@@ -136,24 +148,23 @@ impl Reader {
                 _ => sse::write(&mut out, &frame),
             }
         }
-        self.renderer = Some((run.id.clone(), renderer));
-        out
+        Ok(out)
     }
 
-    async fn renderer_for(&self, run: &Arc<Run>, entry: &Entry) -> Renderer {
+    async fn renderer_for(&mut self, run: &Arc<Run>, entry: &Entry) -> Result<Renderer, StoreError> {
         let modes = if self.wanted.runs { run.asked_modes() } else { Vec::new() };
         let mut renderer = Renderer::new(run.as_ref().clone(), modes, asked_children(run));
         if renderer.remembers() {
             // Whoever comes back in the middle of a run gets what follows from its beginning.
             let mut before = self.runtime.follow(&run.id, After::Start);
-            while let Ok(Some(earlier)) = before.next().await {
+            while let Some(earlier) = before.next().await? {
                 if earlier.id.seq >= entry.id.seq {
                     break;
                 }
-                sse::frames(&self.runtime, &mut renderer, run, &earlier).await;
+                frames_of(&earlier, &mut renderer, &mut self.recall).await?;
             }
         }
-        renderer
+        Ok(renderer)
     }
 
     async fn state(&self) -> BytesMut {

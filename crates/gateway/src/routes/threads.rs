@@ -2,7 +2,7 @@
 //!
 //! Invariant: making one twice under one id is safe to try.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use axum::Json;
 use axum::extract::State;
@@ -113,31 +113,94 @@ pub(crate) async fn search(
     let page = Page::of(search.limit, search.offset)?;
     selected(&search.select, thread::KEYS)?;
     let query = ThreadQuery { limit: page.rows(), ..search.query()? };
-    let (headers, rows) = page.cut(gateway.runtime.store().search_threads(&query).await?);
     let wants_values =
         search.select.is_empty() || search.select.iter().any(|key| key == "values" || key == "interrupts");
     let wants_values = wants_values || !search.extract.is_empty();
-    let mut found = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let json = if wants_values { full(&gateway, row).await? } else { thread::json(row, None) };
-        if search.values.iter().all(|(key, wanted)| json.pointer(&format!("/values/{key}")) == Some(wanted)) {
-            let extracted = extract(&json, &search.extract);
-            let mut row = select(json, &search.select);
-            if let (Some(extracted), Value::Object(map)) = (extracted, &mut row) {
-                map.insert("extracted".to_owned(), extracted);
-            }
-            found.push(row);
+    let mut rows = Vec::new();
+    if search.values.is_empty() {
+        for row in gateway.runtime.store().search_threads(&query).await? {
+            rows.push(if wants_values { full(&gateway, &row).await? } else { thread::json(&row, None) });
+        }
+    } else {
+        let mut matching = Matching::new(&gateway, query, &search.values);
+        matching.skip(search.offset).await?;
+        while (rows.len() as u64) < page.rows()
+            && let Some(row) = matching.next().await?
+        {
+            rows.push(row);
         }
     }
-    Ok((headers, Json(found.into())))
+    let (headers, rows) = page.cut(rows);
+    let shown = rows.into_iter().map(|json| {
+        let extracted = extract(&json, &search.extract);
+        let mut row = select(json, &search.select);
+        if let (Some(extracted), Value::Object(map)) = (extracted, &mut row) {
+            map.insert("extracted".to_owned(), extracted);
+        }
+        row
+    });
+    Ok((headers, Json(shown.collect::<Vec<_>>().into())))
 }
 
 pub(crate) async fn count(
     State(gateway): State<Gateway>,
     Body(search): Body<Search>,
 ) -> ApiResult<Json<Value>> {
-    Ok(Json(gateway.runtime.store().count_threads(&search.query()?).await?.into()))
+    let query = search.query()?;
+    if search.values.is_empty() {
+        return Ok(Json(gateway.runtime.store().count_threads(&query).await?.into()));
+    }
+    let mut matching = Matching::new(&gateway, query, &search.values);
+    Ok(Json(matching.skip(u64::MAX).await?.into()))
 }
+
+/// Threads whose state has these values at its top. No index knows states: threads are read one by one.
+struct Matching<'a> {
+    gateway: &'a Gateway,
+    query: ThreadQuery,
+    values: &'a Map<String, Value>,
+    page: VecDeque<Thread>,
+    last: bool,
+}
+
+impl<'a> Matching<'a> {
+    fn new(gateway: &'a Gateway, query: ThreadQuery, values: &'a Map<String, Value>) -> Self {
+        let query = ThreadQuery { limit: PAGE, offset: 0, ..query };
+        Self { gateway, query, values, page: VecDeque::new(), last: false }
+    }
+
+    async fn next(&mut self) -> ApiResult<Option<Value>> {
+        loop {
+            if let Some(row) = self.page.pop_front() {
+                let json = full(self.gateway, &row).await?;
+                let has = |(key, wanted): (&String, &Value)| {
+                    json.get("values").and_then(|values| values.get(key)) == Some(wanted)
+                };
+                if self.values.iter().all(has) {
+                    return Ok(Some(json));
+                }
+            } else if self.last {
+                return Ok(None);
+            } else {
+                self.page = self.gateway.runtime.store().search_threads(&self.query).await?.into();
+                self.last = (self.page.len() as u64) < PAGE;
+                self.query.offset += PAGE;
+            }
+        }
+    }
+
+    /// Passes over so many; how many there were.
+    async fn skip(&mut self, count: u64) -> ApiResult<u64> {
+        let mut skipped = 0;
+        while skipped < count && self.next().await?.is_some() {
+            skipped += 1;
+        }
+        Ok(skipped)
+    }
+}
+
+/// How many threads are read at once.
+const PAGE: u64 = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadPrune")]
@@ -150,9 +213,11 @@ pub(crate) async fn prune(
     State(gateway): State<Gateway>,
     Body(prune): Body<Prune>,
 ) -> ApiResult<Json<Value>> {
+    // All of them are checked before one is forgotten.
+    let ids: Vec<ThreadId> = prune.thread_ids.iter().map(|id| thread_id(id)).collect::<ApiResult<_>>()?;
     let mut pruned = 0;
-    for id in prune.thread_ids {
-        pruned += u64::from(gateway.runtime.delete_thread(&thread_id(&id)?).await?);
+    for id in &ids {
+        pruned += u64::from(gateway.runtime.delete_thread(id).await?);
     }
     Ok(Json(json!({ "pruned_count": pruned })))
 }

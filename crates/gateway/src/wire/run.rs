@@ -36,6 +36,7 @@ pub(crate) fn json(run: &Run) -> Value {
         "total_input_tokens": run.totals.usage.input_tokens,
         "total_output_tokens": run.totals.usage.output_tokens,
         "total_tokens": run.totals.usage.total_tokens,
+        "total_cost": run.totals.cost,
         "usage_metadata": run.totals.usage,
         "llm_call_count": run.totals.model_calls,
     })

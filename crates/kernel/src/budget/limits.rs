@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use hart_types::Message;
+use hart_types::{Message, UsageMetadata};
 use serde::{Deserialize, Serialize};
 
 use super::METERED;
@@ -182,6 +182,12 @@ impl Used {
 }
 
 impl Price {
+    /// What a call cost by its provider's count, in millionths of the currency.
+    pub fn of_usage(&self, usage: &UsageMetadata) -> u64 {
+        let cached = usage.input_token_details.as_ref().and_then(|details| details.cache_read).unwrap_or(0);
+        self.of(usage.input_tokens, cached, usage.output_tokens)
+    }
+
     /// What a call costs, in millionths of the currency.
     pub fn of(&self, input_tokens: u64, cached: u64, output_tokens: u64) -> u64 {
         let cached = cached.min(input_tokens);

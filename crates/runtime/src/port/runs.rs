@@ -28,6 +28,9 @@ pub trait Runs {
     /// Newest first.
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, StoreError>;
 
+    /// What all runs of a thread that ended used, and how many those are.
+    async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError>;
+
     /// Writes how it ended, its last events, and what that makes of its thread. `None` when it had ended before or is
     /// gone, when the lease is lost, and without a lease when it is being executed.
     async fn end_run(
@@ -40,6 +43,22 @@ pub trait Runs {
     /// Forgets a run with its steps and its events; the thread is back at the step it started from. Without a lease
     /// one that is being executed stays.
     async fn undo_run(&self, id: &RunId, now: Timestamp, lease: Option<&Lease>) -> Result<bool, StoreError>;
+
+    /// Forgets a run that has ended, decided in one transaction: if nothing has happened on its thread since, it is
+    /// undone; otherwise what came later stands on its steps, so only its record and its events go.
+    async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError>;
+}
+
+/// What deleting a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// The thread is back at the step that the run started from.
+    Undone,
+    /// The thread keeps what the run did.
+    Forgotten,
+    /// It has not ended: nothing was done.
+    Active,
+    Missing,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -21,8 +21,25 @@ pub trait Steps {
     /// The steps that lead to `at`, or to the newest one, oldest first.
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError>;
 
+    /// The steps that lead to `at`, oldest first: those behind `known`, if that is on the way.
+    async fn steps_since(
+        &self,
+        thread: &ThreadId,
+        at: &CheckpointId,
+        known: Option<&CheckpointId>,
+    ) -> Result<Lineage, StoreError>;
+
     /// Steps without their writes, newest first, all branches.
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError>;
+}
+
+/// How a state was come to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lineage {
+    /// All of it; nothing if there is no such step.
+    Whole(Vec<Step>),
+    /// From behind the step that was known already.
+    Since(Vec<Step>),
 }
 
 #[derive(Clone, Debug, Default)]

@@ -10,12 +10,13 @@ use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
 use super::Runtime;
+use crate::Thread;
 use crate::checkpoints::StepLog;
 use crate::port::{HistoryQuery, StepInfo, StoreError};
+use crate::recall::Recall;
 use crate::request::FactoryError;
 use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspace;
-use crate::{Entry, Thread};
 
 /// A thread at one of its steps.
 #[derive(Clone, Debug)]
@@ -82,10 +83,13 @@ impl Runtime {
     ) -> Result<Vec<ThreadState>, StateError> {
         let row = self.known(thread).await?;
         let mut states = Vec::new();
-        for info in self.inner.store.history(thread, query).await? {
-            let steps = self.inner.store.steps(thread, Some(&info.id)).await?;
-            states.push(self.fold(&row, steps, Some(info))?);
+        let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
+        // Oldest first, so that each state is the one before it and a little more.
+        for info in self.inner.store.history(thread, query).await?.into_iter().rev() {
+            let view = recall.view(&info.id).await?;
+            states.push(self.shown_state(thread, view, Some(info)));
         }
+        states.reverse();
         Ok(states)
     }
 
@@ -156,24 +160,9 @@ impl Runtime {
         self.reader(thread).is_ok_and(|agent| agent.chain().any(|middleware| middleware == name))
     }
 
-    /// The state a logged event is of, as JSON.
-    pub async fn values_of(
-        &self,
-        thread: &ThreadId,
-        entry: &Entry,
-        spelling: Spelling,
-    ) -> Result<Bytes, StateError> {
-        let encoder = self.encoder(thread, spelling);
-        if let Some(reached) = &entry.reached {
-            return Ok(encoder.encode(&reached.values, None));
-        }
-        let at = match &entry.logged.event {
-            crate::LogEvent::Values { step, .. } => Some(&step.checkpoint),
-            _ => None,
-        };
-        let row = self.known(thread).await?;
-        let steps = self.inner.store.steps(thread, at).await?;
-        Ok(self.view(&row, steps)?.map_or(Bytes::from_static(b"{}"), |view| encoder.encode(&view, None)))
+    /// The agent that knows how the state of a thread folds.
+    pub(crate) async fn reader_of(&self, thread: &ThreadId) -> Result<Agent, StateError> {
+        self.reader(&self.known(thread).await?)
     }
 
     /// The agent that knows how the thread's state folds.
@@ -195,11 +184,16 @@ impl Runtime {
         steps: Vec<Step>,
         step: Option<StepInfo>,
     ) -> Result<ThreadState, StateError> {
-        let Some(view) = self.view(row, steps)? else {
-            return Ok(ThreadState { values: Bytes::from_static(b"{}"), interrupts: Vec::new(), step: None });
+        let view = self.view(row, steps)?;
+        Ok(self.shown_state(&row.id, view, step))
+    }
+
+    fn shown_state(&self, thread: &ThreadId, view: Option<Snapshot>, step: Option<StepInfo>) -> ThreadState {
+        let Some(view) = view else {
+            return ThreadState { values: Bytes::from_static(b"{}"), interrupts: Vec::new(), step: None };
         };
-        let values = self.encoder(&row.id, Spelling::State).encode(&view, None);
-        Ok(ThreadState { values, interrupts: view.interrupts().to_vec(), step })
+        let values = self.encoder(thread, Spelling::State).encode(&view, None);
+        ThreadState { values, interrupts: view.interrupts().to_vec(), step }
     }
 
     /// What the steps come to; nothing if there are none.
@@ -223,7 +217,7 @@ impl Runtime {
     }
 
     /// One per thread and spelling, as long as it is read now and then.
-    fn encoder(&self, thread: &ThreadId, spelling: Spelling) -> Arc<ValuesEncoder> {
+    pub(crate) fn encoder(&self, thread: &ThreadId, spelling: Spelling) -> Arc<ValuesEncoder> {
         let mut encoders = self.inner.encoders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let key = (thread.clone(), spelling);
         if encoders.len() > ENCODERS && !encoders.contains_key(&key) {

@@ -18,6 +18,8 @@ pub struct Metrics {
     interrupted: AtomicU64,
     input_tokens: AtomicU64,
     output_tokens: AtomicU64,
+    /// In millionths.
+    cost: AtomicU64,
     model_calls: AtomicU64,
     tool_calls: AtomicU64,
     model_seconds: [AtomicU64; BUCKETS.len()],
@@ -35,6 +37,8 @@ pub struct Observed {
     pub runs_ended: [(RunStatus, u64); 4],
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// In the currency of the models' prices, of those that have one.
+    pub cost: f64,
     pub model_calls: u64,
     pub tool_calls: u64,
     /// How many answers took no longer than each of [`BUCKETS`].
@@ -58,6 +62,7 @@ impl Metrics {
         add(count, 1);
         add(&self.input_tokens, totals.usage.input_tokens);
         add(&self.output_tokens, totals.usage.output_tokens);
+        add(&self.cost, (totals.cost.unwrap_or(0.0).max(0.0) * 1e6).round() as u64);
         add(&self.model_calls, totals.model_calls);
         add(&self.tool_calls, totals.tool_calls);
     }
@@ -83,6 +88,7 @@ impl Metrics {
             ],
             input_tokens: read(&self.input_tokens),
             output_tokens: read(&self.output_tokens),
+            cost: read(&self.cost) as f64 / 1e6,
             model_calls: read(&self.model_calls),
             tool_calls: read(&self.tool_calls),
             model_within: std::array::from_fn(|at| self.model_seconds.get(at).map_or(0, read)),

@@ -122,6 +122,12 @@ impl Runs for Fragile {
     async fn undo_run(&self, id: &RunId, now: Timestamp, lease: Option<&Lease>) -> Result<bool, StoreError> {
         self.fuse.around("undo_run", self.inner.undo_run(id, now, lease)).await
     }
+    async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError> {
+        self.fuse.around("thread_totals", self.inner.thread_totals(thread)).await
+    }
+    async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError> {
+        self.fuse.around("delete_run", self.inner.delete_run(id, now)).await
+    }
 }
 
 #[async_trait]
@@ -182,6 +188,14 @@ impl Steps for Fragile {
     }
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError> {
         self.fuse.around("steps", self.inner.steps(thread, at)).await
+    }
+    async fn steps_since(
+        &self,
+        thread: &ThreadId,
+        at: &CheckpointId,
+        known: Option<&CheckpointId>,
+    ) -> Result<Lineage, StoreError> {
+        self.fuse.around("steps_since", self.inner.steps_since(thread, at, known)).await
     }
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         self.fuse.around("history", self.inner.history(thread, query)).await

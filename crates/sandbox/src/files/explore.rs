@@ -153,8 +153,9 @@ pub(crate) fn explore<E: Explorer>(
             scope.spawn(|| shared.work(explorer));
         }
         let Some(explorer) = own else { return Ok(()) };
+        let at_work = AtWork(&shared);
         let read = shared.read(start, Vec::new(), explorer);
-        shared.done();
+        drop(at_work);
         shared.work(explorer);
         read
     });
@@ -162,14 +163,27 @@ pub(crate) fn explore<E: Explorer>(
     Ok((explorers, shared.truncated.into_inner()))
 }
 
+/// Says that its thread is done, also when that fell: nobody waits for it in vain.
+struct AtWork<'a, 'b>(&'a Shared<'b>);
+
+impl Drop for AtWork<'_, '_> {
+    fn drop(&mut self) {
+        let mut pending = self.0.lock();
+        pending.busy -= 1;
+        if pending.busy == 0 {
+            self.0.changed.notify_all();
+        }
+    }
+}
+
 impl Shared<'_> {
     fn work(&self, explorer: &mut impl Explorer) {
         while let Some(work) = self.next() {
+            let _at_work = AtWork(self);
             match work {
                 Work::Directory(key) => self.enter(key, explorer),
                 Work::Files(files) => self.examine(files, explorer),
             }
-            self.done();
         }
     }
 
@@ -186,14 +200,6 @@ impl Shared<'_> {
             self.idle.fetch_add(1, Ordering::Relaxed);
             pending = self.changed.wait(pending).unwrap_or_else(PoisonError::into_inner);
             self.idle.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    fn done(&self) {
-        let mut pending = self.lock();
-        pending.busy -= 1;
-        if pending.busy == 0 {
-            self.changed.notify_all();
         }
     }
 

@@ -17,12 +17,13 @@ const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003, "the bu
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) fn writer(path: &Path) -> Result<Connection, OpenError> {
+/// `whole` looks at every page; otherwise at the first ones, as opening does.
+pub(super) fn writer(path: &Path, whole: bool) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     let mut connection = Connection::open(path).map_err(failed)?;
     // Others may have the file open, and be making it.
     connection.busy_timeout(PATIENCE).map_err(failed)?;
-    check(&connection, path)?;
+    check(&connection, path, if whole { "PRAGMA quick_check(1)" } else { GLANCE })?;
     prepare_writer(&connection).map_err(failed)?;
     migrations::apply(&mut connection, path)?;
     Ok(connection)
@@ -79,9 +80,12 @@ pub(super) fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// A quick look at the whole file; a new one has nothing to find.
-fn check(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let finding: Result<String, _> = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0));
+/// Reads the header and the schema.
+const GLANCE: &str = "SELECT iif(count(*) >= 0, 'ok', 'ok') FROM sqlite_schema";
+
+/// A look at the file; a new one has nothing to find.
+fn check(connection: &Connection, path: &Path, look: &str) -> Result<(), OpenError> {
+    let finding: Result<String, _> = connection.query_row(look, [], |row| row.get(0));
     match finding {
         Ok(ok) if ok == "ok" => Ok(()),
         Ok(finding) => Err(OpenError::Damaged { path: path.to_owned(), finding }),

@@ -44,6 +44,15 @@ impl Presence {
         Ok(())
     }
 
+    /// Whether a process that has joined lives.
+    pub(super) fn is_anybody_there(&self) -> bool {
+        let Some(entries) = self.dir.as_ref().and_then(|dir| std::fs::read_dir(dir).ok()) else {
+            return false;
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        names.into_iter().any(|name| self.sign(&name) == Sign::There)
+    }
+
     pub(super) fn sign(&self, node: &str) -> Sign {
         if node.is_empty() {
             // Nobody's: let go of, or of a hart that did not write down who executes what.

@@ -4,8 +4,8 @@
 
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
-use hart_runtime::port::{Admission, Claimed, Lease, RunEnd, RunQuery, Runs, StoreError};
-use hart_runtime::{Run, StartRun};
+use hart_runtime::port::{Admission, Claimed, Deleted, Lease, RunEnd, RunQuery, Runs, StoreError};
+use hart_runtime::{Run, StartRun, Totals};
 use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -91,6 +91,21 @@ impl Runs for SqliteStore {
         .await
     }
 
+    async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError> {
+        let thread = thread.clone();
+        self.read(move |db| {
+            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(Default::default()) };
+            let sql = "SELECT totals FROM runs WHERE thread = ?1 AND status NOT IN ('pending', 'running')";
+            let (mut all, mut count) = (Totals::default(), 0);
+            for one in db.prepare_cached(sql)?.query_map([n], |row| get_json::<Totals>(row, "totals"))? {
+                all.add(&one?);
+                count += 1;
+            }
+            Ok((all, count))
+        })
+        .await
+    }
+
     async fn end_run(
         &self,
         id: &RunId,
@@ -141,8 +156,7 @@ impl Runs for SqliteStore {
                 return Ok(false);
             }
             steps::undo(db, &run, now)?;
-            db.prepare_cached("DELETE FROM events WHERE run = ?1")?.execute([id.as_str()])?;
-            db.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([id.as_str()])?;
+            forget(db, &id)?;
             if let Some((n, thread)) = threads::find(db, &run.thread)?
                 && thread.status == ThreadStatus::Busy
                 && active(db, n)?.is_empty()
@@ -153,6 +167,42 @@ impl Runs for SqliteStore {
         })
         .await
     }
+
+    async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError> {
+        let id = id.clone();
+        self.write(move |db| {
+            let Some(run) = find(db, &id)? else { return Ok(Deleted::Missing) };
+            if run.status.is_active() {
+                return Ok(Deleted::Active);
+            }
+            let Some((thread, _)) = threads::find(db, &run.thread)? else { return Ok(Deleted::Missing) };
+            let last = is_newest(db, thread, &id)? && active(db, thread)?.is_empty();
+            let undone = last && !steps::carries_others(db, thread, &id)?;
+            forget(db, &id)?;
+            if !undone {
+                return Ok(Deleted::Forgotten);
+            }
+            steps::undo(db, &run, now)?;
+            set_thread(db, thread, steps::rest_status(db, thread)?, now)?;
+            db.prepare_cached("UPDATE threads SET error = NULL WHERE n = ?1")?.execute([thread])?;
+            Ok(Deleted::Undone)
+        })
+        .await
+    }
+}
+
+/// Its record and its events; its steps are its thread's.
+fn forget(db: &Connection, id: &RunId) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM events WHERE run = ?1")?.execute([id.as_str()])?;
+    db.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([id.as_str()])?;
+    Ok(())
+}
+
+fn is_newest(db: &Connection, thread: i64, id: &RunId) -> rusqlite::Result<bool> {
+    let newest: String = db
+        .prepare_cached("SELECT id FROM runs WHERE thread = ?1 ORDER BY n DESC LIMIT 1")?
+        .query_row([thread], |row| row.get(0))?;
+    Ok(newest == id.as_str())
 }
 
 /// A run that is being executed is written to by whoever executes it.

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use hart_kernel::{LoggedWrite, Step, StepSource, Timestamp};
 use hart_runtime::Run;
-use hart_runtime::port::{HistoryQuery, Lease, StepInfo, Steps, StoreError};
-use hart_types::{CheckpointId, ThreadId};
+use hart_runtime::port::{HistoryQuery, Lease, Lineage, StepInfo, Steps, StoreError};
+use hart_types::{CheckpointId, RunId, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
@@ -52,6 +52,30 @@ impl Steps for SqliteStore {
             let Some((n, thread)) = threads::find(db, &thread)? else { return Ok(Vec::new()) };
             let Some(at) = at.or(thread.head) else { return Ok(Vec::new()) };
             lineage(db, n, at)?.into_iter().map(|(n, info)| whole(db, n, info)).collect()
+        })
+        .await
+    }
+
+    async fn steps_since(
+        &self,
+        thread: &ThreadId,
+        at: &CheckpointId,
+        known: Option<&CheckpointId>,
+    ) -> Result<Lineage, StoreError> {
+        let (thread, at, known) = (thread.clone(), at.clone(), known.cloned());
+        self.read(move |db| {
+            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(Lineage::Whole(Vec::new())) };
+            let way = match &known {
+                Some(known) => way_from(db, n, &at, known)?,
+                None => None,
+            };
+            let read = |line: Vec<(i64, StepInfo)>| {
+                line.into_iter().map(|(n, info)| whole(db, n, info)).collect::<rusqlite::Result<Vec<_>>>()
+            };
+            Ok(match way {
+                Some(line) => Lineage::Since(read(line)?),
+                None => Lineage::Whole(read(lineage(db, n, at)?)?),
+            })
         })
         .await
     }
@@ -141,6 +165,29 @@ fn lineage(db: &Connection, thread: i64, at: CheckpointId) -> rusqlite::Result<V
     Ok(line)
 }
 
+/// From behind `known` to `at`; nothing if `known` is not on the way.
+fn way_from(
+    db: &Connection,
+    thread: i64,
+    at: &CheckpointId,
+    known: &CheckpointId,
+) -> rusqlite::Result<Option<Vec<(i64, StepInfo)>>> {
+    let mut statement = db.prepare_cached("SELECT * FROM steps WHERE thread = ?1 AND id = ?2")?;
+    let (mut line, mut wanted, mut above) = (Vec::new(), at.clone(), i64::MAX);
+    while wanted != *known {
+        let step = statement
+            .query_row(params![thread, wanted.as_str()], |row| Ok((row.get::<_, i64>("n")?, info(row)?)))
+            .optional()?;
+        // A parent is older than its child, so the walk ends even if somebody drew a circle.
+        let Some((n, info)) = step.filter(|(n, _)| *n < above) else { return Ok(None) };
+        let Some(parent) = info.parent.clone() else { return Ok(None) };
+        (wanted, above) = (parent, n);
+        line.push((n, info));
+    }
+    line.reverse();
+    Ok(Some(line))
+}
+
 fn whole(db: &Connection, n: i64, info: StepInfo) -> rusqlite::Result<Step> {
     let mut statement = db.prepare_cached(
         "SELECT key, private, coalesce(value, data) AS value FROM writes LEFT JOIN blobs ON hash = blob
@@ -223,6 +270,28 @@ pub(super) fn undo(db: &Connection, run: &Run, now: Timestamp) -> rusqlite::Resu
             .execute(params![thread, run.base.as_ref().map(CheckpointId::as_str), time(now)])?;
     }
     drop_unused(db, blobs)
+}
+
+/// Whether steps that are not the run's stand on one of its own.
+pub(super) fn carries_others(db: &Connection, thread: i64, run: &RunId) -> rusqlite::Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (
+             SELECT 1 FROM steps AS own JOIN steps AS later ON later.thread = own.thread AND later.parent = own.id
+             WHERE own.run = ?2 AND own.thread = ?1 AND later.run <> ?2)",
+    )?
+    .query_row(params![thread, run.as_str()], |row| row.get(0))
+}
+
+/// What a thread is that nothing happens on: it waits where something is left to do at its newest step.
+pub(super) fn rest_status(db: &Connection, thread: i64) -> rusqlite::Result<ThreadStatus> {
+    let waits: bool = db
+        .prepare_cached(
+            "SELECT EXISTS (
+                 SELECT 1 FROM threads JOIN steps ON steps.thread = threads.n AND steps.id = threads.head
+                 WHERE threads.n = ?1 AND steps.next IS NOT NULL)",
+        )?
+        .query_row([thread], |row| row.get(0))?;
+    Ok(if waits { ThreadStatus::Interrupted } else { ThreadStatus::Idle })
 }
 
 pub(super) fn blobs_of_thread(db: &Connection, thread: i64) -> rusqlite::Result<Vec<Vec<u8>>> {

@@ -64,10 +64,7 @@ impl Threads for SqliteStore {
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError> {
         let query = query.clone();
         self.read(move |db| {
-            let Filter { sql, mut values } = filter(db, &query)?;
-            let sql = format!("SELECT * FROM threads {sql} {} LIMIT ? OFFSET ?", order(&query));
-            values.push(Sql::Integer(i64::try_from(query.limit).unwrap_or(i64::MAX)));
-            values.push(Sql::Integer(i64::try_from(query.offset).unwrap_or(i64::MAX)));
+            let Filter { sql, values } = listing(db, &query)?;
             let mut statement = db.prepare_cached(&sql)?;
             statement.query_map(params_from_iter(values), read)?.collect()
         })
@@ -179,6 +176,15 @@ struct Filter {
     values: Vec<Sql>,
 }
 
+/// One page.
+fn listing(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Filter> {
+    let Filter { sql, mut values } = filter(db, query)?;
+    let sql = format!("SELECT * FROM threads {sql} {} LIMIT ? OFFSET ?", order(query));
+    values.push(Sql::Integer(i64::try_from(query.limit).unwrap_or(i64::MAX)));
+    values.push(Sql::Integer(i64::try_from(query.offset).unwrap_or(i64::MAX)));
+    Ok(Filter { sql, values })
+}
+
 /// A tag that fewer threads than this have is where a search begins; others are met often enough on the way.
 const RARE: i64 = 2000;
 
@@ -238,3 +244,7 @@ fn order(query: &ThreadQuery) -> String {
     };
     format!("ORDER BY {column} {direction}, n {direction}")
 }
+
+#[cfg(test)]
+#[path = "threads_tests.rs"]
+mod tests;

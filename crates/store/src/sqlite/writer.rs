@@ -2,14 +2,16 @@
 //!
 //! Invariant: whoever waits hears of success only after the commit that holds its work is on the disk.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 
 use hart_runtime::port::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::{Shared, failure, gone};
+use super::{Shared, failure, gone, soundness};
 
 /// What one commit may hold: beyond this, those who wait would wait for others' work.
 const GROUP: usize = 256;
@@ -19,6 +21,24 @@ pub(super) struct Writer {
     jobs: Shared<Sender<Job>>,
     /// Handed in and not answered.
     waiting: Shared<AtomicU64>,
+    /// After the jobs: whoever is the last waits for what was handed in.
+    _thread: Shared<Thread>,
+}
+
+/// The thread, until its work is done and the file closed.
+#[derive(Debug)]
+struct Thread {
+    handle: Option<JoinHandle<()>>,
+    path: Option<PathBuf>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        let ended = self.handle.take().is_some_and(|handle| handle.join().is_ok());
+        if let (true, Some(path)) = (ended, &self.path) {
+            soundness::closed(path);
+        }
+    }
 }
 
 /// Does its work inside the open transaction, if there is one, and gives what to do once that is decided.
@@ -26,11 +46,13 @@ type Job = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Finish + Send>;
 type Finish = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 impl Writer {
-    pub(super) fn start(connection: Connection) -> Self {
+    /// `path` is that of the connection's file, if it has one.
+    pub(super) fn start(connection: Connection, path: Option<PathBuf>) -> Self {
         let (jobs, queue) = channel();
         // Ends when the last sender is gone and the queue is empty.
-        std::thread::spawn(move || serve(&connection, &queue));
-        Self { jobs: jobs.into(), waiting: Shared::default() }
+        let handle = std::thread::spawn(move || serve(&connection, &queue));
+        let thread = Thread { handle: Some(handle), path };
+        Self { jobs: jobs.into(), waiting: Shared::default(), _thread: thread.into() }
     }
 
     pub(super) fn waiting(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! Runs: one at a time on a thread, in order, and undone without a trace.
 
-use hart_runtime::port::{Admission, Claimed, RunEnd, RunQuery, StoreError};
+use hart_runtime::port::{Admission, Claimed, Deleted, RunEnd, RunQuery, StoreError};
 use hart_runtime::{Failure, Run, Totals};
 use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
@@ -172,5 +172,35 @@ async fn runs_are_listed_newest_first() {
             ["b"],
             "{name}"
         );
+    }
+}
+
+#[tokio::test]
+async fn only_the_last_run_of_a_thread_is_undone_when_it_is_deleted() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        let mut parent: Option<String> = None;
+        for id in ["r1", "r2", "r3"] {
+            admit(store.as_ref(), run(id, &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+            assert_eq!(store.delete_run(&id.into(), at(3)).await.unwrap(), Deleted::Active, "{name}: {id}");
+            let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
+            let done = step(&format!("{id}-step"), parent.as_deref(), id, &[("messages", json!([id]))]);
+            parent = Some(done.id.to_string());
+            store.append_steps(&thread, vec![done], Some(&lease)).await.unwrap();
+            store.end_run(&id.into(), ended(RunStatus::Error), Some(&lease)).await.unwrap().unwrap();
+        }
+        for (id, deleted, steps) in [
+            ("r2", Deleted::Forgotten, 3),
+            ("r1", Deleted::Forgotten, 3),
+            ("r1", Deleted::Missing, 3),
+            ("r3", Deleted::Undone, 2),
+        ] {
+            assert_eq!(store.delete_run(&id.into(), at(10)).await.unwrap(), deleted, "{name}: {id}");
+            assert_eq!(store.steps(&thread, None).await.unwrap().len(), steps, "{name}: {id}");
+        }
+        let thread = store.thread(&thread).await.unwrap().unwrap();
+        assert_eq!(thread.head.unwrap().as_str(), "r2-step", "{name}");
+        // Its newest step has something left to do.
+        assert_eq!((thread.status, thread.error), (ThreadStatus::Interrupted, None), "{name}");
     }
 }

@@ -1,7 +1,8 @@
 //! Steps: read back whole, in order, along the branch that was asked for.
 
 use hart_runtime::Thread;
-use hart_runtime::port::{HistoryQuery, StoreError};
+use hart_runtime::port::{HistoryQuery, Lineage, StoreError};
+use hart_types::CheckpointId;
 use serde_json::json;
 
 use super::{at, make, step, stores};
@@ -98,5 +99,32 @@ async fn a_copy_has_the_history_and_goes_its_own_way() {
         assert_eq!(left[0].writes[0].value, json!(["z".repeat(4000)]), "{name}");
         let lost = store.copy_thread(&thread, Thread::new("x".into(), "default".into(), at(5))).await;
         assert!(matches!(lost, Err(StoreError::NoThread(_))), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_knows_a_step_gets_what_came_since() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        let steps = [("a", None), ("b", Some("a")), ("c", Some("b")), ("fork", Some("a")), ("d", Some("c"))];
+        let steps = steps.map(|(id, parent)| step(id, parent, "r", &[("messages", json!([id]))]));
+        store.append_steps(&thread, steps.to_vec(), None).await.unwrap();
+        for (at, known, since, way) in [
+            ("d", Some("b"), true, &["c", "d"][..]),
+            ("d", Some("d"), true, &[]),
+            ("d", None, false, &["a", "b", "c", "d"]),
+            ("fork", Some("c"), false, &["a", "fork"]),
+            ("b", Some("d"), false, &["a", "b"]),
+            ("nowhere", Some("a"), false, &[]),
+        ] {
+            let (at, known) = (CheckpointId::from(at), known.map(CheckpointId::from));
+            let lineage = store.steps_since(&thread, &at, known.as_ref()).await.unwrap();
+            let (found, steps) = match lineage {
+                Lineage::Since(steps) => (true, steps),
+                Lineage::Whole(steps) => (false, steps),
+            };
+            let ids: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
+            assert_eq!((found, ids.as_slice()), (since, way), "{name}: {at} from {known:?}");
+        }
     }
 }

@@ -121,3 +121,20 @@ const PRIVILEGED_CALLS: &[c_long] = &[
     libc::SYS_fchown,
     libc::SYS_fchownat,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DENIED, DENIED_BARE};
+    use super::*;
+
+    #[test]
+    fn every_refused_call_has_a_rule_and_every_rule_is_in_the_guide() {
+        for number in DENIED.iter().chain(&DENIED_BARE).chain(SET_ID_CALLS).chain(PRIVILEGED_CALLS) {
+            assert_ne!(rule_of(*number).0, "seccomp.other", "call {number}");
+        }
+        let guide = include_str!("../../../../../docs/guide/sandbox.md");
+        for rule in RULES.map(|(_, rule)| rule).into_iter().chain(["seccomp.other"]) {
+            assert!(guide.contains(&format!("`{rule}`")), "{rule}");
+        }
+    }
+}
