@@ -33,7 +33,7 @@ use hart_sandbox::SandboxConfig;
 use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
-pub(crate) use agent::AgentConfig;
+pub(crate) use agent::{AgentConfig, agent_settings, agent_text};
 pub use around::{AroundConfig, InputPolishConfig, SuggestionsConfig};
 pub use catalogue::{Key, Kind, catalogue};
 pub use consent::ConsentConfig;

@@ -2,13 +2,14 @@
 //!
 //! Invariant: a file is read through the thread's sandbox, so that no link in it leads out.
 
+mod agents;
 mod files;
 mod helpers;
 
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::{FileError, Files, Helpers, House};
+use hart_gateway::{Agents, FileError, Files, Helpers, House};
 use hart_kernel::async_trait;
 use hart_models::ModelConfig;
 use hart_runtime::Workspace;
@@ -57,6 +58,10 @@ impl House for Workshop {
     }
 
     fn files(&self) -> Option<&dyn Files> {
+        Some(self)
+    }
+
+    fn agents(&self) -> Option<&dyn Agents> {
         Some(self)
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct Workshop {
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
     pub(crate) profiles: Profiles,
     /// The user's own.
-    pub(crate) agents: AgentFolders,
+    pub(crate) agents: Arc<AgentFolders>,
     pub(crate) extensions: Extensions,
 }
 
@@ -34,7 +34,7 @@ impl Workshop {
             calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
             profiles: Profiles::new(&config.home),
-            agents: AgentFolders::in_home(&config.home),
+            agents: Arc::new(AgentFolders::in_home(&config.home)),
             extensions,
             env,
             config,

@@ -1,5 +1,6 @@
 //! The routes beside LangGraph's, over HTTP: a real server, real files, a scripted model.
 
+mod agents;
 mod artifacts;
 mod conversation;
 mod uploads;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: what a server does not have is refused by its name; nothing is pretended.
 
+mod agents;
 mod archive;
 mod artifacts;
 pub(crate) mod auth;
@@ -32,6 +33,7 @@ use crate::openapi::{Table, get};
 use crate::parse::{Path, Query, limit_of, thread_id};
 use crate::wire::run;
 
+pub use agents::Agents;
 pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
 pub use helpers::Helpers;
 pub(crate) use missing::subsystem;
@@ -60,6 +62,11 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
 
     /// The files of threads, where agents have any.
     fn files(&self) -> Option<&dyn Files> {
+        None
+    }
+
+    /// Agents of the user's own, where there are such.
+    fn agents(&self) -> Option<&dyn Agents> {
         None
     }
 
@@ -107,6 +114,7 @@ pub(crate) fn table() -> Table {
             get("What a run did to the files of its thread", workspace_changes),
         )
         .route("/api/features", get("Which parts this server has", features))
+        .and(agents::table())
         .and(artifacts::table())
         .and(auth::table())
         .and(branches::table())
@@ -158,9 +166,10 @@ async fn workspace_changes(
 }
 
 /// DeerFlow's frontend shows what is on.
-async fn features() -> Json<Value> {
-    let off = json!({"enabled": false});
-    Json(json!({"agents_api": off, "browser_control": off, "mcp_tasks": off}))
+async fn features(State(gateway): State<Gateway>) -> Json<Value> {
+    let on = |enabled: bool| json!({ "enabled": enabled });
+    let agents = gateway.house.agents().is_some_and(Agents::enabled);
+    Json(json!({"agents_api": on(agents), "browser_control": on(false), "mcp_tasks": on(false)}))
 }
 
 /// A run of this thread.

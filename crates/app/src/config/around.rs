@@ -1,4 +1,5 @@
-//! The sections of what the server does around a conversation: files that come in, follow-up questions, polished words.
+//! The sections of what the server does around conversations: files that come in, questions to ask next, polished
+//! words, agents that are managed.
 //!
 //! Invariant: what is switched off is `None`.
 
@@ -17,6 +18,20 @@ pub struct AroundConfig {
     pub uploads: UploadLimits,
     pub suggestions: Option<SuggestionsConfig>,
     pub input_polish: Option<InputPolishConfig>,
+    /// Whether agents of one's own are managed over HTTP.
+    pub agents_api: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct AgentsApi {
+    enabled: bool,
+}
+
+impl Default for AgentsApi {
+    fn default() -> Self {
+        Self { enabled: true }
+    }
 }
 
 /// DeerFlow's `suggestions`.
@@ -63,6 +78,7 @@ impl AroundConfig {
             uploads: UploadLimits { max_files, max_file_size, max_total_size },
             suggestions: suggestions.enabled.then_some(suggestions),
             input_polish: input_polish.enabled.then_some(input_polish),
+            agents_api: section::<AgentsApi>(tree, "agents_api", findings).enabled,
         }
     }
 }

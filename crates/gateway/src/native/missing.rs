@@ -12,7 +12,6 @@ const SUBSYSTEMS: &[(&str, &str)] = &[
     ("/api/scheduled-tasks", "scheduler"),
     ("/api/console", "console"),
     ("/api/skills", "skills"),
-    ("/api/agents", "custom agents"),
     ("/api/user-profile", "user profile"),
 ];
 

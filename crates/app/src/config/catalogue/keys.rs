@@ -141,7 +141,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("skill_scan", "Scanning skills before they are installed."),
     ("skill_evolution", "Letting the agent write skills."),
     ("memory", "What is remembered across threads."),
-    ("agents_api", "Managing custom agents over HTTP."),
     ("database", "Where runs and threads are stored."),
     ("checkpointer", "The older name of `database`."),
     ("run_events", "Where events of runs are stored."),

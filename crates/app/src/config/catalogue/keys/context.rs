@@ -148,8 +148,10 @@ fn attachments() -> [Key; 11] {
     ]
 }
 
-fn helpers() -> [Key; 8] {
+fn helpers() -> [Key; 10] {
     [
+        key("agents_api", Kind::Section, "{}", "Managing agents of one's own over HTTP."),
+        key("agents_api.enabled", Kind::Bool, "true", "Whether a server makes, changes and deletes them."),
         key("suggestions", Kind::Section, "{}", "Follow-up questions for whoever has read an answer."),
         key("suggestions.enabled", Kind::Bool, "true", "Whether any are suggested."),
         key("suggestions.max_suggestions", COUNT, "3", "How many at most, up to 5."),
