@@ -10,6 +10,7 @@ use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
 use serde_json::{Map, Value};
 
 use crate::choice::{self, ModelChoice};
+use crate::shelf::{self, SkillShelf};
 use crate::wire;
 use crate::workshop::Workshop;
 
@@ -37,6 +38,8 @@ pub(crate) struct Order {
     /// Whether the agent keeps a list of steps; as its mode has it, without it.
     pub(crate) plan_mode: Option<bool>,
     pub(crate) recursion_limit: Option<u32>,
+    /// What it may learn from.
+    pub(crate) skills: SkillShelf,
     /// Where its states are; none where it has none yet.
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
 }
@@ -50,6 +53,7 @@ impl Order {
             reasoning: None,
             plan_mode: None,
             recursion_limit: None,
+            skills: SkillShelf::default(),
             checkpointer,
         }
     }
@@ -74,6 +78,7 @@ impl AgentFactory for ConfiguredAgents {
             reasoning: options.reasoning,
             plan_mode: options.plan_mode,
             recursion_limit: request.recursion_limit,
+            skills: shelf::of(&self.workshop, &request.user).await,
             checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
         build(&self.workshop, &order)

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use hart_knowledge::skills::Library;
 use hart_sandbox::LocalSandboxProvider;
 
 use crate::app::OpenError;
@@ -19,6 +20,7 @@ pub(crate) struct Workshop {
     pub(crate) http: reqwest::Client,
     pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
+    pub(crate) skills: Arc<Library>,
     pub(crate) profiles: Profiles,
     pub(crate) extensions: Extensions,
 }
@@ -30,6 +32,7 @@ impl Workshop {
             http: calls.http().clone(),
             calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
+            skills: Arc::new(wire::skills(&config)),
             profiles: Profiles::new(&config.home),
             extensions,
             env,

@@ -15,5 +15,6 @@ mod suite {
     mod resilience;
     mod run;
     mod serve;
+    mod skills;
     mod terminal;
 }

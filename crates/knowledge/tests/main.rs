@@ -2,6 +2,7 @@
 
 mod archives;
 mod evolution;
+mod fuzz;
 mod layouts;
 mod library;
 mod shelf;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use super::package::{Limits, Package, PackagedFile};
 
@@ -29,17 +30,27 @@ pub fn bundled() -> BTreeMap<String, Package> {
     packages
 }
 
+/// The hash of each, by name; computed when it is first asked for.
+pub(super) fn hashes() -> &'static BTreeMap<String, String> {
+    static HASHES: LazyLock<BTreeMap<String, String>> =
+        LazyLock::new(|| bundled().into_iter().map(|(name, package)| (name, package.hash())).collect());
+    &HASHES
+}
+
+/// Whether this hart has laid out what it holds. That it is still as it was laid there is not looked at.
+pub(super) fn is_laid_out(public: &Path) -> bool {
+    laid_out(public) == *hashes() && hashes().keys().all(|name| public.join(name).is_dir())
+}
+
+fn laid_out(public: &Path) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(public.join(MARKER)).ok();
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
 /// Writes those that are missing or different into the public root, and takes away what an older hart laid there.
 pub fn lay_out(public: &Path) -> io::Result<()> {
     let bundled = bundled();
-    let marker = public.join(MARKER);
-    let hashes: BTreeMap<String, String> =
-        bundled.iter().map(|(name, package)| (name.clone(), package.hash())).collect();
-    let text = serde_json::to_string(&hashes).map_err(io::Error::other)?;
-    let before: BTreeMap<String, String> = fs::read_to_string(&marker)
-        .ok()
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
+    let before = laid_out(public);
     for name in before.keys().filter(|name| !bundled.contains_key(*name)) {
         remove(&public.join(name))?;
     }
@@ -59,8 +70,9 @@ pub fn lay_out(public: &Path) -> io::Result<()> {
             other => other?,
         }
     }
-    if before != hashes {
-        super::states::replace(&marker, text.as_bytes())?;
+    if before != *hashes() {
+        let text = serde_json::to_string(hashes()).map_err(io::Error::other)?;
+        super::states::replace(&public.join(MARKER), text.as_bytes())?;
     }
     Ok(())
 }

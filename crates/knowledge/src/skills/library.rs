@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hart_kernel::Timestamp;
 
 use super::agents_file::{self, AGENTS_FILE};
+use super::bundled::{hashes, is_laid_out};
 use super::catalogue::{Catalogue, Root, Skill, Trouble, TroubleKind, location};
 use super::lock::{self, Approval, Held, Lock};
 use super::manifest::{MANIFEST, Severity};
@@ -45,7 +46,7 @@ pub struct Library {
     made: Mutex<HashMap<Option<PathBuf>, Made>>,
     /// Packages as they were last read.
     read: Mutex<HashMap<PathBuf, (Stamps, Arc<Loaded>)>>,
-    hashes: BTreeMap<String, String>,
+    prepared: OnceLock<()>,
 }
 
 #[derive(Debug)]
@@ -119,8 +120,7 @@ const DEEPEST: usize = 4;
 
 impl Library {
     pub fn new(config: LibraryConfig) -> Self {
-        let hashes = bundled().into_iter().map(|(name, package)| (name, package.hash())).collect();
-        Self { config, made: Mutex::default(), read: Mutex::default(), hashes }
+        Self { config, made: Mutex::default(), read: Mutex::default(), prepared: OnceLock::new() }
     }
 
     /// Makes the folders, and lays out what comes with hart.
@@ -130,6 +130,18 @@ impl Library {
         }
         fs::create_dir_all(self.config.skills.join(Root::Custom.name()))?;
         lay_out(&self.config.skills.join(Root::Public.name()))
+    }
+
+    /// As [`Library::prepare`], the first time.
+    pub fn prepare_once(&self) -> io::Result<()> {
+        if self.prepared.get().is_none() {
+            let public = self.config.skills.join(Root::Public.name());
+            if !self.config.own || !is_laid_out(&public) {
+                self.prepare()?;
+            }
+            let _ = self.prepared.set(());
+        }
+        Ok(())
     }
 
     pub fn config(&self) -> &LibraryConfig {
@@ -243,13 +255,19 @@ impl Library {
         if !self.config.skills.exists() && self.config.own {
             skills = embedded(&states);
         }
-        let loaded: Vec<(Found, Arc<Loaded>)> = found
-            .into_iter()
-            .map(|found| {
-                let loaded = self.load(&found, now.as_millisecond(), stamps);
-                (found, loaded)
-            })
-            .collect();
+        let load = |found: Found, stamps: &mut Stamps| {
+            let loaded = self.load(&found, now.as_millisecond(), stamps);
+            (found, loaded)
+        };
+        let mut loaded: Vec<(Found, Arc<Loaded>)> =
+            found.into_iter().map(|found| load(found, stamps)).collect();
+        if loaded.iter().any(|(found, loaded)| self.is_spoilt(found, loaded)) {
+            if let Err(error) = self.prepare() {
+                tracing::warn!(%error, "a bundled skill was changed and cannot be laid out anew");
+            }
+            loaded = loaded.into_iter().map(|(found, _)| load(found, stamps)).collect();
+            loaded.retain(|(found, loaded)| !self.is_spoilt(found, loaded));
+        }
         for (found, loaded) in self.approved(loaded, now, &mut troubles) {
             match &loaded.skill {
                 Ok(skill) => {
@@ -269,6 +287,12 @@ impl Library {
             }
         }
         Catalogue::new(skills, troubles)
+    }
+
+    /// One that comes with hart and is not as it came.
+    fn is_spoilt(&self, found: &Found, loaded: &Loaded) -> bool {
+        let own = self.config.own && found.root == Root::Public;
+        own && hashes().get(&found.inside).is_some_and(|hash| *hash != loaded.hash)
     }
 
     fn load(&self, found: &Found, now: i64, stamps: &mut Stamps) -> Arc<Loaded> {
@@ -295,7 +319,7 @@ impl Library {
         troubles: &mut Vec<Trouble>,
     ) -> Vec<(Found, Arc<Loaded>)> {
         let is_bundled = |found: &Found, loaded: &Loaded| {
-            found.root == Root::Public && self.hashes.get(&found.inside) == Some(&loaded.hash)
+            found.root == Root::Public && hashes().get(&found.inside) == Some(&loaded.hash)
         };
         if !self.config.lock {
             return loaded;
