@@ -10,6 +10,7 @@ mod model;
 mod models;
 mod sandbox;
 mod server;
+mod skills;
 mod snapshot;
 mod start;
 mod text;
@@ -77,10 +78,13 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     if wanted("server") {
         rows.extend(server::measure(&hart_beside_us()?, quick).await?);
     }
+    if wanted("skills") {
+        rows.extend(skills::measure()?);
+    }
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
-    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|snapshot";
+    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|skills|snapshot";
     anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}] [--quick]");
     Ok(rows)
 }

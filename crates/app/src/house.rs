@@ -5,11 +5,12 @@
 mod agents;
 mod files;
 mod helpers;
+mod skills;
 
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::{Agents, FileError, Files, Helpers, House};
+use hart_gateway::{Agents, FileError, Files, Helpers, House, Skills};
 use hart_kernel::async_trait;
 use hart_models::ModelConfig;
 use hart_runtime::Workspace;
@@ -58,6 +59,10 @@ impl House for Workshop {
     }
 
     fn files(&self) -> Option<&dyn Files> {
+        Some(self)
+    }
+
+    fn skills(&self) -> Option<&dyn Skills> {
         Some(self)
     }
 

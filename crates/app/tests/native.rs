@@ -3,5 +3,6 @@
 mod agents;
 mod artifacts;
 mod conversation;
+mod skills;
 mod uploads;
 mod world;

@@ -13,6 +13,7 @@ mod helpers;
 mod messages;
 mod missing;
 mod range;
+mod skills;
 mod uploads;
 mod usage;
 
@@ -37,6 +38,7 @@ pub use agents::Agents;
 pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
 pub use helpers::Helpers;
 pub(crate) use missing::subsystem;
+pub use skills::Skills;
 
 /// What a server can tell beyond threads and runs. Implemented where agents are configured.
 #[async_trait]
@@ -62,6 +64,11 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
 
     /// The files of threads, where agents have any.
     fn files(&self) -> Option<&dyn Files> {
+        None
+    }
+
+    /// Skills, where there are any.
+    fn skills(&self) -> Option<&dyn Skills> {
         None
     }
 
@@ -121,6 +128,7 @@ pub(crate) fn table() -> Table {
         .and(feedback::table())
         .and(helpers::table())
         .and(messages::table())
+        .and(skills::table())
         .and(uploads::table())
         .and(usage::table())
 }

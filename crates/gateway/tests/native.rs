@@ -15,7 +15,7 @@ async fn what_is_not_here_is_refused_by_its_name() {
         ("/api/mcp/config", "MCP"),
         ("/api/channels/", "channels"),
         ("/api/scheduled-tasks", "scheduler"),
-        ("/api/skills", "skills"),
+        ("/api/skills/custom/poems/history", "editing skills"),
         ("/api/threads/00000000-0000-4000-8000-000000000000/goal", "goals"),
     ] {
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {

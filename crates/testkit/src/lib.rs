@@ -12,6 +12,7 @@ mod request;
 pub mod script;
 mod turn;
 mod wire;
+pub mod zip;
 
 pub use model_server::ModelServer;
 pub use request::{Dialect, RecordedRequest, ToolResult};

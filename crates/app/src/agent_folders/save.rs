@@ -89,7 +89,10 @@ impl AgentFolders {
     /// The one that goes by this name, in whatever case.
     fn folder(&self, name: &str) -> Option<PathBuf> {
         let goes_by = |folder: &PathBuf| {
-            folder.file_name().and_then(|found| found.to_str()).is_some_and(|found| found.to_lowercase() == name)
+            folder
+                .file_name()
+                .and_then(|found| found.to_str())
+                .is_some_and(|found| found.to_lowercase() == name)
         };
         folders(&self.dir).into_iter().find(goes_by)
     }
@@ -127,7 +130,10 @@ mod tests {
         let file = home.path().join("agents/reader/config.yaml");
         fs::write(&file, "tool_groups: [bash]\ngithub: {bindings: []}\n").unwrap();
         let changed = agents.save("reader", map(json!({"model": "big"})), None, false).unwrap();
-        assert_eq!((changed.config.model.as_deref(), changed.soul.as_deref()), (Some("big"), Some("You read.")));
+        assert_eq!(
+            (changed.config.model.as_deref(), changed.soul.as_deref()),
+            (Some("big"), Some("You read."))
+        );
         let text = fs::read_to_string(&file).unwrap();
         assert!(text.contains("bash") && text.contains("github"), "{text}");
         for refused in [json!({"tool_groups": ["magic"]}), json!({"model_settings": {"temp": 1}})] {

@@ -71,9 +71,9 @@ impl AroundConfig {
     pub(super) fn read(tree: &Node, findings: &mut Findings) -> Self {
         let Uploads { max_files, max_file_size, max_total_size } = section(tree, "uploads", findings);
         let suggestions: SuggestionsConfig = checked(tree, "suggestions", findings, few);
-        named_model(tree, "suggestions", suggestions.model_name.as_deref(), findings);
+        named_model(tree, "suggestions", "model_name", suggestions.model_name.as_deref(), findings);
         let input_polish: InputPolishConfig = section(tree, "input_polish", findings);
-        named_model(tree, "input_polish", input_polish.model_name.as_deref(), findings);
+        named_model(tree, "input_polish", "model_name", input_polish.model_name.as_deref(), findings);
         Self {
             uploads: UploadLimits { max_files, max_file_size, max_total_size },
             suggestions: suggestions.enabled.then_some(suggestions),

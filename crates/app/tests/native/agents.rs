@@ -13,7 +13,8 @@ async fn an_agent_is_made_used_changed_and_deleted() {
     assert_eq!(world.get("/api/agents").await, json!({"agents": []}));
     let check = "/api/agents/check?name=Poet";
     assert_eq!(world.get(check).await, json!({"available": true, "name": "poet"}));
-    let poet = json!({"name": "Poet", "description": "Rhymes.", "tool_groups": [], "soul": "You rhyme always."});
+    let poet =
+        json!({"name": "Poet", "description": "Rhymes.", "tool_groups": [], "soul": "You rhyme always."});
     let (status, made) = world.call(Method::POST, "/api/agents", poet.clone()).await;
     assert_eq!((status, &made["name"]), (StatusCode::CREATED, &json!("poet")), "{made}");
     assert_eq!(world.call(Method::POST, "/api/agents", poet).await.0, StatusCode::CONFLICT);
@@ -24,7 +25,8 @@ async fn an_agent_is_made_used_changed_and_deleted() {
     world.post("/runs/wait", run).await;
     assert!(world.model.last_request().system().contains("You rhyme always."));
 
-    let (status, changed) = world.call(Method::PUT, "/api/agents/poet", json!({"reasoning_effort": "low"})).await;
+    let (status, changed) =
+        world.call(Method::PUT, "/api/agents/poet", json!({"reasoning_effort": "low"})).await;
     assert_eq!((status, &changed["reasoning_effort"]), (StatusCode::OK, &json!("low")));
     assert_eq!(changed["soul"], "You rhyme always.");
     for (body, says) in [

@@ -140,6 +140,7 @@ fn before_the_first_message(page: &Frontend) {
     }
     assert_eq!(models["token_usage"]["enabled"], true);
     assert!(page.get("/api/features")["agents_api"]["enabled"].is_boolean());
+    assert!(page.get("/api/skills")["skills"].is_array() && page.get("/api/agents")["agents"].is_array());
     let search = json!({"limit": 50, "offset": 0, "sort_by": "updated_at", "sort_order": "desc",
         "select": ["thread_id", "updated_at", "values", "metadata"]});
     assert_eq!(page.post(&format!("{SDK}/threads/search"), search), json!([]));

@@ -42,10 +42,7 @@ pub trait Agents: Send + Sync {
 
 pub(super) fn table() -> Table {
     Table::default()
-        .route(
-            "/api/agents",
-            get("The agents of the user's own", list).post("Make an agent", create),
-        )
+        .route("/api/agents", get("The agents of the user's own", list).post("Make an agent", create))
         .route(
             "/api/agents/check",
             get("Whether a name is free for an agent", check).query(&[("name", "string")]),

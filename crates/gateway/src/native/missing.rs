@@ -11,7 +11,7 @@ const SUBSYSTEMS: &[(&str, &str)] = &[
     ("/api/webhooks", "webhooks of channels"),
     ("/api/scheduled-tasks", "scheduler"),
     ("/api/console", "console"),
-    ("/api/skills", "skills"),
+    ("/api/skills/custom", "editing skills over HTTP"),
     ("/api/user-profile", "user profile"),
 ];
 

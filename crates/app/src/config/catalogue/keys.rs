@@ -9,6 +9,7 @@ mod content;
 mod context;
 mod sandbox;
 mod server;
+mod skills;
 mod tools;
 
 use std::borrow::Cow;
@@ -74,6 +75,7 @@ pub(super) fn own() -> Vec<Key> {
     keys.extend(bounds::keys());
     keys.extend(content::keys());
     keys.extend(server::keys());
+    keys.extend(skills::keys());
     keys.extend(sandbox::DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")
@@ -137,9 +139,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("tool_groups", "Names of groups of tools."),
     ("tool_search", "Finding tools on demand."),
     ("tool_progress", "Stopping tools that make no progress."),
-    ("skills", "Where skills are found."),
-    ("skill_scan", "Scanning skills before they are installed."),
-    ("skill_evolution", "Letting the agent write skills."),
     ("memory", "What is remembered across threads."),
     ("database", "Where runs and threads are stored."),
     ("checkpointer", "The older name of `database`."),
