@@ -103,7 +103,7 @@ fn deerflows_recorded_run_gives_its_frames_and_keys() {
 
 /// Each key where it is first seen; one that is gone again is an error.
 fn order(states: &[BTreeSet<String>]) -> Vec<String> {
-    let mut seen = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
     for state in states {
         assert!(seen.iter().all(|key| state.contains(key)), "{seen:?} before {state:?}");
         seen.extend(state.iter().filter(|key| !seen.contains(key)).cloned().collect::<Vec<_>>());
