@@ -7,7 +7,7 @@
 )]
 
 mod agents;
-mod fragile;
+mod fuse;
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -26,7 +26,9 @@ use hart_types::{RunStatus, ThreadStatus};
 use serde_json::{Value, json};
 
 use self::agents::Agents;
-use self::fragile::{Fragile, Fuse};
+use self::fuse::Fuse;
+use crate::surrounded::Surrounded;
+use crate::told::{Told, sort_batches, told, transcript};
 
 const ROLE: &str = "HART_CHAOS_PROCESS";
 
@@ -187,10 +189,6 @@ impl Outcome {
     }
 }
 
-fn sort_batches(list: &mut [(String, String)]) {
-    list.chunk_by_mut(|one, other| one.0 == "tool" && other.0 == "tool").for_each(<[_]>::sort);
-}
-
 const UNKNOWN: &str = "not known whether it took effect";
 
 /// The outcome is that of an undisturbed run, but for what is said to be unknown.
@@ -230,7 +228,7 @@ async fn a_process_to_be_killed() {
     let fuse = Fuse::parse(role["fuse"].as_str().unwrap());
     let oracle = u16::try_from(role["oracle"].as_u64().unwrap()).unwrap();
     let inner = SqliteStore::open(&home.join("hart.db")).unwrap();
-    let store: Arc<dyn Store> = Arc::new(Fragile { inner, fuse: Arc::clone(&fuse) });
+    let store: Arc<dyn Store> = Arc::new(Surrounded { inner, by: Arc::clone(&fuse) });
     let runtime = open(store, &home, oracle, &fuse).await;
     let plan = format!("PLAN {}", role["plan"].as_str().unwrap());
     let words = Input::Values(object(json!({"messages": [{"role": "user", "content": plan}]})));
@@ -279,49 +277,12 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
     let runs = store.runs(&RunQuery { limit: 9, ..RunQuery::default() }).await.unwrap();
     assert!(runs.iter().all(|run| run.status == RunStatus::Success), "{runs:#?}");
     let events = store.events(&EventScope::Thread("t".into()), 0, 100_000).await.unwrap();
-    let mut streamed: Vec<(String, Value)> = Vec::new();
-    let mut ended = 0;
-    let mut last = 0;
-    for event in &events {
-        assert!(event.id.seq > last, "numbers rise");
-        last = event.id.seq;
-        let logged: Logged = serde_json::from_slice(&event.payload).unwrap();
-        match &logged.event {
-            LogEvent::Ended { .. } => ended += 1,
-            LogEvent::Chunk { message, .. } | LogEvent::Message { message, .. } => {
-                let message: Value = serde_json::from_str(message.get()).unwrap();
-                let id = message["id"].as_str().unwrap().to_owned();
-                let kind = message["type"].as_str().unwrap().to_owned();
-                match streamed.iter_mut().find(|(known, _)| *known == id) {
-                    _ if kind == "remove" => streamed.retain(|(known, _)| *known != id),
-                    Some((_, known)) if kind == "AIMessageChunk" => {
-                        let text = format!(
-                            "{}{}",
-                            known["content"].as_str().unwrap(),
-                            message["content"].as_str().unwrap()
-                        );
-                        known["content"] = text.into();
-                    }
-                    Some((_, known)) => *known = message,
-                    None => streamed.push((id, message)),
-                }
-            }
-            _ => {}
-        }
-    }
+    let Told { messages: mut streamed, ended } = told(&events);
     assert_eq!(ended, runs.len(), "every run's log ends once");
-    let text = |message: &Value| {
-        let kind = message["type"].as_str().unwrap().replace("AIMessageChunk", "ai");
-        (kind, message["content"].as_str().unwrap_or_default().to_owned())
-    };
     let runtime = open(store, home, oracle, &Fuse::parse("")).await;
     let state = runtime.state(&"t".into(), None).await.unwrap();
     let values: Value = serde_json::from_slice(&state.values).unwrap();
-    let told = |(kind, _): &(String, String)| kind == "ai" || kind == "tool";
-    let mut transcript: Vec<_> = values["messages"].as_array().unwrap().iter().map(text).collect();
-    transcript.retain(told);
-    let mut streamed: Vec<_> = streamed.iter().map(|(_, message)| text(message)).collect();
-    streamed.retain(told);
+    let transcript = transcript(&values);
     sort_batches(&mut streamed);
     let workspace = home.join("users/default/threads/t/user-data/workspace");
     let mut files: Vec<_> = std::fs::read_dir(workspace)

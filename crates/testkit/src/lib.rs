@@ -10,6 +10,8 @@ pub mod layering;
 mod model_server;
 mod request;
 pub mod script;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod turn;
 mod wire;
 

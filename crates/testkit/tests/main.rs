@@ -28,3 +28,6 @@ mod openai;
 mod recording;
 #[path = "suite/responses.rs"]
 mod responses;
+#[cfg(feature = "sim")]
+#[path = "suite/sim.rs"]
+mod sim;

@@ -17,7 +17,8 @@ use hart_types::{Ai, Body, Message, ToolCall};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::fragile::Fuse;
+use super::fuse::Fuse;
+use crate::surrounded::Around as _;
 
 pub(crate) struct Agents {
     pub(crate) home: PathBuf,
