@@ -22,6 +22,7 @@ use hart_kernel::SystemClock;
 use hart_runtime::port::{EventScope, RunQuery, Store};
 use hart_runtime::*;
 use hart_store::SqliteStore;
+use hart_testkit::eventually_here;
 use hart_types::{RunStatus, ThreadStatus};
 use serde_json::{Value, json};
 
@@ -62,6 +63,14 @@ fn scenarios() -> Vec<(&'static str, Value)> {
             json!([
                 [["bash", {"command": "echo begun >> log; : MARK; sleep 0.3; echo ended >> log; cat log"}]],
                 [["read_file", {"path": "/mnt/user-data/workspace/log"}]],
+            ]),
+        ),
+        (
+            "compaction",
+            json!([
+                [["notify", {"what": "one"}]], [["put", {"what": "two"}]], [["notify", {"what": "three"}]],
+                [["peek", {"what": "four"}], ["notify", {"what": "five"}]], [["notify", {"what": "six"}]],
+                [["put", {"what": "seven"}]],
             ]),
         ),
     ]
@@ -137,7 +146,8 @@ impl Cell {
 
     /// To its end; whether it was killed.
     fn run(&self, fuse: &str) -> bool {
-        let status = self.process(fuse).wait().unwrap();
+        let mut process = self.process(fuse);
+        let status = eventually_here("a process ends", || process.try_wait().unwrap());
         assert!(status.success() || status.signal() == Some(9), "{fuse}: {status}");
         !status.success()
     }
@@ -177,6 +187,8 @@ struct Outcome {
     streamed: Vec<(String, String)>,
     effects: HashMap<String, usize>,
     workspace: Vec<(String, String)>,
+    /// Whether the model was shown a summary in place of what was said.
+    compacted: bool,
 }
 
 impl Outcome {
@@ -197,6 +209,7 @@ fn assert_same(place: &str, outcome: Outcome, expected: &Outcome) {
     let has_unknown = unknown.contains(&true);
     assert_eq!(outcome.transcript.len(), expected.transcript.len(), "{place}: {:#?}", outcome.transcript);
     assert!(outcome.is_told(), "{place}: the stream has holes: {outcome:#?}");
+    assert_eq!(outcome.compacted, expected.compacted, "{place}");
     for ((found, wanted), unknown) in outcome.transcript.iter().zip(&expected.transcript).zip(&unknown) {
         // Of a command that was cut off, a file tells how far it came.
         let differs = *unknown || (place.starts_with("command") && has_unknown && found.0 == "tool");
@@ -277,6 +290,8 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
     let runs = store.runs(&RunQuery { limit: 9, ..RunQuery::default() }).await.unwrap();
     assert!(runs.iter().all(|run| run.status == RunStatus::Success), "{runs:#?}");
     let events = store.events(&EventScope::Thread("t".into()), 0, 100_000).await.unwrap();
+    let compacted =
+        events.iter().any(|event| String::from_utf8_lossy(&event.payload).contains("context_compacted"));
     let Told { messages: mut streamed, ended } = told(&events);
     assert_eq!(ended, runs.len(), "every run's log ends once");
     let runtime = open(store, home, oracle, &Fuse::parse("")).await;
@@ -296,7 +311,7 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
         })
         .collect();
     files.sort();
-    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files }
+    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files, compacted }
 }
 
 /// The operations a run's life is made of.
@@ -332,6 +347,7 @@ fn undisturbed(plan: &Value) -> (Outcome, HashMap<String, u32>) {
 fn killed_everywhere(scenario: &str) {
     let (_, plan) = scenarios().into_iter().find(|(name, _)| *name == scenario).unwrap();
     let (expected, counts) = undisturbed(&plan);
+    assert_eq!(expected.compacted, scenario == "compaction");
     let mut cells = Vec::new();
     for place in PLACES {
         let passed = counts.get(place).copied().unwrap_or(0);
@@ -392,6 +408,11 @@ fn a_run_that_edits_files_is_killed_everywhere() {
 }
 
 #[test]
+fn a_run_that_is_compacted_is_killed_everywhere() {
+    killed_everywhere("compaction");
+}
+
+#[test]
 fn a_run_with_a_command_is_killed_everywhere() {
     killed_everywhere("command");
 }
@@ -415,6 +436,7 @@ fn runs_are_killed_at_any_moment() {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             // Not for ever: a run that gets nowhere five times is given up.
             let patience = if killed < 4 { 30 + (random >> 33) % 400 } else { 60_000 };
+            assert!(killed < 6, "{name}, seed {seed}: it does not end");
             let until = std::time::Instant::now() + Duration::from_millis(patience);
             let status = loop {
                 if let Some(status) = process.try_wait().unwrap() {

@@ -8,6 +8,7 @@ use futures_util::stream;
 use hart_kernel::*;
 use hart_runtime::*;
 use hart_store::SqliteStore;
+use hart_testkit::in_time;
 use hart_types::{Ai, Body, Message, RunId, StreamMode, ThreadId, ToolCall, UsageMetadata};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +50,7 @@ impl World {
     }
 
     pub(crate) async fn ended(&self, id: &RunId) -> Run {
-        self.runtime.wait(id).await;
+        in_time("a run ends", self.runtime.wait(id)).await;
         self.runtime.store().run(id).await.unwrap().unwrap()
     }
 
@@ -68,7 +69,7 @@ impl World {
         };
         let mut follower = self.runtime.follow(&run.id, from);
         let mut frames = Vec::new();
-        while let Some(entry) = follower.next().await.unwrap() {
+        while let Some(entry) = in_time("an event", follower.next()).await.unwrap() {
             let values = match renderer.wants_values(&entry) {
                 true => Some(self.runtime.values_of(&run.thread, &entry, Spelling::State).await.unwrap()),
                 false => None,
