@@ -40,6 +40,11 @@ impl Fate {
         let troubles = troubles.collect();
         Self { nodes: random.pick(&[1, 1, 2]), jobs, troubles }
     }
+
+    /// Whether the disk fails at something.
+    fn breaks(&self) -> bool {
+        self.troubles.iter().any(|(_, trouble)| matches!(trouble, Trouble::Fault(_)))
+    }
 }
 
 fn trouble(random: &mut Random) -> Trouble {
