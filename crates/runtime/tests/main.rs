@@ -8,6 +8,7 @@
 )]
 
 mod chaos;
+mod clocks;
 mod crashes;
 mod crons;
 mod processes;

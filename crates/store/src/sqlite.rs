@@ -9,6 +9,7 @@ mod effects;
 mod events;
 mod items;
 mod leases;
+mod mark;
 mod migrations;
 mod outbox;
 mod presence;
@@ -16,6 +17,7 @@ mod readers;
 mod row;
 mod runs;
 mod steps;
+mod sum;
 mod threads;
 mod vitals;
 mod writer;
@@ -26,6 +28,7 @@ use std::sync::Arc;
 use hart_runtime::port::StoreError;
 use rusqlite::Connection;
 
+use self::mark::Mark;
 use self::presence::Presence;
 use self::readers::Readers;
 use self::writer::Writer;
@@ -37,6 +40,7 @@ pub struct SqliteStore {
     /// None for a store in memory, which has the writer's connection alone.
     readers: Option<Readers>,
     presence: Arc<Presence>,
+    mark: Arc<Mark>,
 }
 
 /// Why the file cannot be used.
@@ -61,15 +65,22 @@ impl SqliteStore {
     /// Opens or makes the file, brings it up to date and looks whether it is whole.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let connection = connection::writer(path)?;
+        let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        let mark = Arc::new(Mark::beside(path, &connection).map_err(failed)?);
         let readers = Readers::new(path.to_owned());
         let presence = Arc::new(Presence::beside(path));
-        Ok(Self { writer: Writer::start(connection), readers: Some(readers), presence })
+        Ok(Self { writer: Writer::start(connection), readers: Some(readers), presence, mark })
     }
 
     /// Forgets everything when the last copy goes.
     pub fn in_memory() -> Result<Self, OpenError> {
         let presence = Arc::new(Presence::none());
-        Ok(Self { writer: Writer::start(connection::memory()?), readers: None, presence })
+        Ok(Self {
+            writer: Writer::start(connection::memory()?),
+            readers: None,
+            presence,
+            mark: Arc::default(),
+        })
     }
 
     /// Copies the file as it is now, while everything goes on.
@@ -103,8 +114,20 @@ impl SqliteStore {
 fn failure(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full,
-        _ => StoreError::failed("the database refused", error),
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => damaged(&error),
+        Some(_) => StoreError::failed("the database refused", error),
+        None => match &error {
+            rusqlite::Error::FromSqlConversionFailure(_, _, source) => damaged(source.as_ref()),
+            rusqlite::Error::InvalidColumnType(..) => damaged(&error),
+            _ => StoreError::failed("the database refused", error),
+        },
     }
+}
+
+/// Whoever wanted it is told each time, the operator as well.
+fn damaged(error: &(dyn std::error::Error + 'static)) -> StoreError {
+    tracing::error!(%error, "database_damaged: a row cannot be read");
+    StoreError::Damaged(error.to_string())
 }
 
 /// For work that cannot be done because the other side is gone.
