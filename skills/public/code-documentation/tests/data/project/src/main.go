@@ -1,0 +1,10 @@
+package main
+
+// Run runs.
+func Run() {}
+
+func (s *Server) Stop() {}
+
+func private() {}
+
+type Server struct{}
