@@ -3,7 +3,7 @@
 CARGO ?= cargo
 HART  := target/quick/hart
 
-.PHONY: run build page test test-real-model test-web fmt lint unit sdks openapi docs deny bench chaos dist fuzz clean
+.PHONY: run build page test test-real-model test-web fmt lint unit sdks openapi docs deny bench chaos sim dist fuzz clean
 
 ## Build hart and serve it on http://127.0.0.1:2026, until Ctrl-C.
 run: build
@@ -66,6 +66,11 @@ bench: toolchain
 ## Real processes killed at every named place and at any moment; a few of the cells are in `make test`.
 chaos: toolchain
 	HART_CHAOS=long $(CARGO) test --locked -p hart-runtime --test main chaos:: -- --nocapture
+
+## Machines made of seeds, a hundred thousand of them; two thousand are in `make test`. `make sim SEEDS=1000000` for more.
+SEEDS ?= 100000
+sim: toolchain
+	HART_SIM_SEEDS=$(SEEDS) $(CARGO) test --locked -p hart-runtime --test main sim::whatever -- --nocapture
 
 ## The binary as it is handed to users.
 dist: toolchain page

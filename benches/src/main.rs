@@ -4,6 +4,7 @@
 //! bytes and the same machine, seconds apart.
 
 mod chain;
+mod durability;
 mod floor;
 mod memory;
 mod model;
@@ -46,7 +47,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All of it, or only the part named on the command line. `quick` only shows that the server's part works.
+/// All of it, or only the part named on the command line. `quick` only shows that the server's part and that of durability work.
 async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     let wanted = |part: &str| only.is_none_or(|only| only == part);
     let mut rows = Vec::new();
@@ -81,10 +82,13 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     if wanted("skills") {
         rows.extend(skills::measure()?);
     }
+    if wanted("durability") {
+        rows.extend(durability::measure(quick).await?);
+    }
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
-    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|skills|snapshot";
+    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|durability|skills|snapshot";
     anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}] [--quick]");
     Ok(rows)
 }

@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use hart_app::types::{RunId, RunStatus, ThreadId};
@@ -12,7 +11,7 @@ use hart_app::{
     AnyClient, App, Ask, CancellationToken, Client, ClientError, Env, Event, HttpClient, Interrupt, Resume,
     Server, config::LoadOptions,
 };
-use hart_testkit::{ModelServer, Turn};
+use hart_testkit::{ModelServer, Turn, eventually};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -222,9 +221,8 @@ async fn stopped(client: &dyn AnyClient, model: &ModelServer) -> Value {
         }
         let last = stream.collect::<Vec<_>>().await.pop().unwrap();
         ends.push(told(&last.unwrap_err()));
-        while client.run(&run).await.unwrap().status == RunStatus::Running {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let is_running = async || client.run(&run).await.unwrap().status == RunStatus::Running;
+        eventually("the run ends", async || (!is_running().await).then_some(())).await;
         ends.push(json!(client.run(&run).await.unwrap().status));
     }
     ends.into()

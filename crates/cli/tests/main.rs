@@ -7,6 +7,7 @@ mod suite {
     mod bench;
     mod chat;
     mod config;
+    mod damage;
     mod errors;
     mod frontend;
     mod info;

@@ -1,5 +1,6 @@
 //! Crons, as LangGraph's clients handle them.
 
+use hart_testkit::eventually;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -80,13 +81,11 @@ async fn a_cron_that_is_due_runs() {
     let made = yearly(json!({"input": input, "metadata": {"why": "cron"}}));
     let cron = server.post(&format!("/threads/{thread}/runs/crons"), made).await;
     server.make_due(cron["cron_id"].as_str().unwrap()).await;
-    let runs = loop {
+    let runs = eventually("the cron's run ends", async || {
         let runs = server.get(&format!("/threads/{thread}/runs")).await;
-        if runs[0]["status"] == "success" {
-            break runs;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    };
+        (runs[0]["status"] == "success").then_some(runs)
+    })
+    .await;
     assert_eq!(runs.as_array().unwrap().len(), 1);
     assert_eq!(
         (&runs[0]["metadata"]["why"], &runs[0]["metadata"]["cron_id"]),

@@ -2,6 +2,7 @@
 
 use hart_kernel::{ModelError, ModelErrorKind};
 use hart_models::ScriptedTurn;
+use hart_testkit::eventually;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -115,9 +116,8 @@ async fn speaking_to_a_thread_that_asked_is_an_answer() {
 }
 
 async fn wait_until_asked(server: &Server) {
-    while server.get(&format!("/threads/{THREAD}")).await["status"] != "interrupted" {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    let is_asked = async || server.get(&format!("/threads/{THREAD}")).await["status"] == "interrupted";
+    eventually("the question", async || is_asked().await.then_some(())).await;
 }
 
 #[tokio::test]

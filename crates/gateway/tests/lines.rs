@@ -1,5 +1,6 @@
 //! Reads server-sent events as they come.
 
+use hart_testkit::in_time;
 use serde_json::Value;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +34,7 @@ impl Lines {
                     return Some(line);
                 }
             }
-            let bytes = self.response.chunk().await.unwrap()?;
+            let bytes = in_time("a line", self.response.chunk()).await.unwrap()?;
             self.text.push_str(std::str::from_utf8(&bytes).unwrap());
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::Uri;
 use hart_gateway::OtlpExporter;
+use hart_testkit::eventually;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
@@ -49,13 +50,11 @@ async fn runs_are_counted() {
     // The model has nothing more to say.
     server.post("/runs/wait", says("again")).await;
     // Whoever waits is told of the error a moment before the run has ended.
-    let after = loop {
+    let after = eventually("no run is executed", async || {
         let now = series(&server).await;
-        if now["hart_runs_active{status=\"running\"}"] == 0.0 {
-            break now;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    };
+        (now["hart_runs_active{status=\"running\"}"] == 0.0).then_some(now)
+    })
+    .await;
     assert_eq!(after["hart_runs_started_total"], 2.0);
     assert_eq!(after["hart_runs_ended_total{status=\"success\"}"], 1.0);
     assert_eq!(after["hart_runs_ended_total{status=\"error\"}"], 1.0);
@@ -80,9 +79,8 @@ async fn whoever_follows_is_counted_until_it_stops() {
     assert_eq!(series(&server).await["hart_stream_readers"], 1.0);
     assert_eq!(series(&server).await["hart_runs_active{status=\"pending\"}"], 1.0);
     drop(follower);
-    while series(&server).await["hart_stream_readers"] != 0.0 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    eventually("nobody reads", async || (series(&server).await["hart_stream_readers"] == 0.0).then_some(()))
+        .await;
     server.close().await;
 }
 

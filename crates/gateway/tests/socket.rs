@@ -2,6 +2,7 @@
 
 use futures_util::{SinkExt, StreamExt};
 use hart_models::ScriptedTurn;
+use hart_testkit::in_time;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -29,7 +30,7 @@ impl Socket {
 
     async fn hear(&mut self) -> Value {
         loop {
-            if let Message::Text(text) = self.0.next().await.unwrap().unwrap() {
+            if let Message::Text(text) = in_time("a word", self.0.next()).await.unwrap().unwrap() {
                 return serde_json::from_str(&text).unwrap();
             }
         }

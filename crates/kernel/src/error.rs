@@ -37,6 +37,11 @@ impl RunError {
         match source {
             HookError::Model(error) if error.kind == ModelErrorKind::Cancelled => Self::Cancelled,
             HookError::Model(error) => Self::Model(error),
+            // What a call was about to do could not be written down.
+            HookError::Other(source) if source.is::<CheckpointError>() => match source.downcast() {
+                Ok(error) => Self::Checkpoint(*error),
+                Err(source) => Self::Hook { place: place.into(), source: HookError::Other(source) },
+            },
             source => Self::Hook { place: place.into(), source },
         }
     }

@@ -321,7 +321,7 @@ impl<'a> Execution<'a> {
         let mut goto = None;
         let mut failure = None;
         let mut questions = Vec::new();
-        for (call, result) in pending.iter().zip(results) {
+        for (nth, (call, result)) in pending.iter().zip(results).enumerate() {
             match result {
                 Ok(outcome) => {
                     messages.push(outcome.message);
@@ -332,7 +332,7 @@ impl<'a> Execution<'a> {
                 Err(HookError::Interrupts(several)) => questions.extend(several),
                 // The call still gets an answer, so that the thread can go on after the failed run.
                 Err(source) => {
-                    messages.push(call.failed(&source));
+                    messages.push(call.failed(self.cx, nth, &source));
                     failure = failure.or(Some(RunError::hook(format!("tool `{}`", call.name()), source)));
                 }
             }

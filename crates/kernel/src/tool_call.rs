@@ -81,13 +81,20 @@ impl Pending {
     }
 
     /// The result of a call whose failure ends the run.
-    pub(crate) fn failed(&self, error: &HookError) -> Message {
-        match error {
+    pub(crate) fn failed(&self, cx: &RunContext, nth: usize, error: &HookError) -> Message {
+        let message = match error {
             HookError::Model(error) if error.kind == ModelErrorKind::Cancelled => {
                 self.error("Error: cancelled before it finished; what it had done until then is not known.")
             }
             other => self.error(format!("Error: the run ended here: {other}")),
-        }
+        };
+        self.named(cx, nth, message)
+    }
+
+    /// Whoever hears of a result now must find it in the thread later.
+    fn named(&self, cx: &RunContext, nth: usize, mut message: Message) -> Message {
+        message.id.get_or_insert_with(|| cx.result_id(nth, self.id()));
+        message
     }
 }
 
@@ -125,7 +132,7 @@ impl ToolCallRunner<'_> {
         let call = match pending {
             Pending::Valid { call, .. } => Arc::clone(call),
             Pending::Invalid { call, .. } => {
-                let message = pending.error(invalid_text(call));
+                let message = pending.named(cx, nth, pending.error(invalid_text(call)));
                 cx.emit(AgentEvent::ToolFinished(Arc::new(message.clone()))).await;
                 return Ok(ToolOutcome { message, command: Command::none() });
             }
@@ -149,7 +156,7 @@ impl ToolCallRunner<'_> {
             Ok(outcome) => outcome.message.clone(),
             // Not finished: it runs again when its question is answered.
             Err(HookError::Interrupt(_) | HookError::Interrupts(_)) => return outcome,
-            Err(error) => pending.failed(error),
+            Err(error) => pending.failed(cx, nth, error),
         };
         cx.emit(AgentEvent::ToolFinished(Arc::new(message))).await;
         outcome

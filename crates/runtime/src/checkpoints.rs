@@ -19,9 +19,19 @@ pub(crate) struct StepLog {
     durability: Durability,
     /// What waits for the run's end.
     held: Mutex<Vec<Step>>,
-    /// The write that is under way behind the run's back; the next one waits for it.
-    under_way: Mutex<Option<JoinHandle<Written>>>,
+    /// The write that is under way behind the run's back; the next one waits for it. Held by whoever waits for it, so
+    /// that nobody who comes later takes it for done.
+    under_way: tokio::sync::Mutex<UnderWay>,
     tasks: TaskTracker,
+}
+
+#[derive(Default)]
+enum UnderWay {
+    #[default]
+    Nothing,
+    Write(JoinHandle<Written>),
+    /// A write failed, and whoever comes later must not think that all is written.
+    Failed,
 }
 
 /// Where steps go, and by what right.
@@ -46,47 +56,46 @@ impl StepLog {
         tasks: TaskTracker,
     ) -> Self {
         let to = Arc::new(Destination { store, run: Some((lease, tape)), lost });
-        Self { to, durability, held: Mutex::default(), under_way: Mutex::default(), tasks }
+        Self { to, durability, held: Mutex::default(), under_way: Default::default(), tasks }
     }
 
     /// For reading, and for writing by hand.
     pub(crate) fn by_hand(store: Arc<dyn Store>, tasks: TaskTracker) -> Self {
         let to = Arc::new(Destination { store, run: None, lost: CancellationToken::new() });
         let durability = Durability::Sync;
-        Self { to, durability, held: Mutex::default(), under_way: Mutex::default(), tasks }
+        Self { to, durability, held: Mutex::default(), under_way: Default::default(), tasks }
     }
 
     /// Writes what was held back, and waits for what is under way.
     pub(crate) async fn flush(&self, thread: &ThreadId) -> Written {
-        let earlier = self.take_under_way();
-        if let Some(earlier) = earlier {
-            finished(earlier).await?;
-        }
+        let mut under_way = self.under_way.lock().await;
+        let written = under_way.finished().await;
+        *under_way = if written.is_ok() { UnderWay::Nothing } else { UnderWay::Failed };
+        written?;
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
         if held.is_empty() { Ok(()) } else { self.to.write(thread, held).await }
     }
 
-    fn write_behind(&self, thread: &ThreadId, steps: Vec<Step>) {
-        let earlier = self.take_under_way();
+    async fn write_behind(&self, thread: &ThreadId, steps: Vec<Step>) {
+        let mut under_way = self.under_way.lock().await;
+        let mut earlier = std::mem::take(&mut *under_way);
         let (to, thread) = (Arc::clone(&self.to), thread.clone());
-        let writing = self.tasks.spawn(async move {
-            if let Some(earlier) = earlier {
-                finished(earlier).await?;
-            }
+        *under_way = UnderWay::Write(self.tasks.spawn(async move {
+            earlier.finished().await?;
             to.write(&thread, steps).await
-        });
-        *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = Some(writing);
-    }
-
-    fn take_under_way(&self) -> Option<JoinHandle<Written>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).take()
+        }));
     }
 }
 
-async fn finished(writing: JoinHandle<Written>) -> Written {
-    writing.await.unwrap_or_else(|error| {
-        Err(CheckpointError { message: "a write was cut off".to_owned(), source: Some(Box::new(error)) })
-    })
+impl UnderWay {
+    async fn finished(&mut self) -> Written {
+        let cut_off = |message: &str| CheckpointError { message: message.to_owned(), source: None };
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Failed => Err(cut_off("an earlier step was not written")),
+            Self::Write(writing) => writing.await.unwrap_or_else(|_| Err(cut_off("a write was cut off"))),
+        }
+    }
 }
 
 impl Destination {
@@ -117,7 +126,7 @@ impl Checkpointer for StepLog {
         match self.durability {
             Durability::Sync => self.to.write(thread, steps).await,
             Durability::Async => {
-                self.write_behind(thread, steps);
+                self.write_behind(thread, steps).await;
                 Ok(())
             }
             Durability::Exit => {

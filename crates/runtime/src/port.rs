@@ -80,6 +80,11 @@ impl<S> Store for S where
 pub enum StoreError {
     #[error("the disk is full; free some space, runs go on by themselves")]
     Full,
+    #[error(
+        "the database is damaged: {0}. What else is in it can be used; restore a backup to have this back (`hart \
+         backup` makes them)"
+    )]
+    Damaged(String),
     #[error("there is no thread `{0}`")]
     NoThread(hart_types::ThreadId),
     /// Whoever hears this stops: what it does is no longer wanted.

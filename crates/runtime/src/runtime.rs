@@ -29,6 +29,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use self::nodes::Signs;
 use crate::doorbell::Doorbells;
@@ -211,9 +212,14 @@ impl Runtime {
 
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
     pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
-        let run = self.admit(request).await?;
-        self.inner.spawn_lane(run.thread.clone());
-        Ok(run)
+        let runtime = self.clone();
+        // Whoever asks may go away in the middle; what was taken in by then must be executed all the same.
+        let starting = async move {
+            let run = runtime.admit(request).await?;
+            runtime.inner.spawn_lane(run.thread.clone());
+            Ok(run)
+        };
+        self.inner.tasks.spawn(starting.in_current_span()).await.unwrap_or(Err(StartError::Closing))
     }
 
     /// Takes a run in. Nobody executes it yet.

@@ -7,7 +7,7 @@
 )]
 
 mod agents;
-mod fragile;
+mod fuse;
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -22,11 +22,14 @@ use hart_kernel::SystemClock;
 use hart_runtime::port::{EventScope, RunQuery, Store};
 use hart_runtime::*;
 use hart_store::SqliteStore;
+use hart_testkit::eventually_here;
 use hart_types::{RunStatus, ThreadStatus};
 use serde_json::{Value, json};
 
 use self::agents::Agents;
-use self::fragile::{Fragile, Fuse};
+use self::fuse::Fuse;
+use crate::surrounded::Surrounded;
+use crate::told::{Told, sort_batches, told, transcript};
 
 const ROLE: &str = "HART_CHAOS_PROCESS";
 
@@ -60,6 +63,14 @@ fn scenarios() -> Vec<(&'static str, Value)> {
             json!([
                 [["bash", {"command": "echo begun >> log; : MARK; sleep 0.3; echo ended >> log; cat log"}]],
                 [["read_file", {"path": "/mnt/user-data/workspace/log"}]],
+            ]),
+        ),
+        (
+            "compaction",
+            json!([
+                [["notify", {"what": "one"}]], [["put", {"what": "two"}]], [["notify", {"what": "three"}]],
+                [["peek", {"what": "four"}], ["notify", {"what": "five"}]], [["notify", {"what": "six"}]],
+                [["put", {"what": "seven"}]],
             ]),
         ),
     ]
@@ -135,7 +146,8 @@ impl Cell {
 
     /// To its end; whether it was killed.
     fn run(&self, fuse: &str) -> bool {
-        let status = self.process(fuse).wait().unwrap();
+        let mut process = self.process(fuse);
+        let status = eventually_here("a process ends", || process.try_wait().unwrap());
         assert!(status.success() || status.signal() == Some(9), "{fuse}: {status}");
         !status.success()
     }
@@ -175,6 +187,8 @@ struct Outcome {
     streamed: Vec<(String, String)>,
     effects: HashMap<String, usize>,
     workspace: Vec<(String, String)>,
+    /// Whether the model was shown a summary in place of what was said.
+    compacted: bool,
 }
 
 impl Outcome {
@@ -187,10 +201,6 @@ impl Outcome {
     }
 }
 
-fn sort_batches(list: &mut [(String, String)]) {
-    list.chunk_by_mut(|one, other| one.0 == "tool" && other.0 == "tool").for_each(<[_]>::sort);
-}
-
 const UNKNOWN: &str = "not known whether it took effect";
 
 /// The outcome is that of an undisturbed run, but for what is said to be unknown.
@@ -199,6 +209,7 @@ fn assert_same(place: &str, outcome: Outcome, expected: &Outcome) {
     let has_unknown = unknown.contains(&true);
     assert_eq!(outcome.transcript.len(), expected.transcript.len(), "{place}: {:#?}", outcome.transcript);
     assert!(outcome.is_told(), "{place}: the stream has holes: {outcome:#?}");
+    assert_eq!(outcome.compacted, expected.compacted, "{place}");
     for ((found, wanted), unknown) in outcome.transcript.iter().zip(&expected.transcript).zip(&unknown) {
         // Of a command that was cut off, a file tells how far it came.
         let differs = *unknown || (place.starts_with("command") && has_unknown && found.0 == "tool");
@@ -230,7 +241,7 @@ async fn a_process_to_be_killed() {
     let fuse = Fuse::parse(role["fuse"].as_str().unwrap());
     let oracle = u16::try_from(role["oracle"].as_u64().unwrap()).unwrap();
     let inner = SqliteStore::open(&home.join("hart.db")).unwrap();
-    let store: Arc<dyn Store> = Arc::new(Fragile { inner, fuse: Arc::clone(&fuse) });
+    let store: Arc<dyn Store> = Arc::new(Surrounded { inner, by: Arc::clone(&fuse) });
     let runtime = open(store, &home, oracle, &fuse).await;
     let plan = format!("PLAN {}", role["plan"].as_str().unwrap());
     let words = Input::Values(object(json!({"messages": [{"role": "user", "content": plan}]})));
@@ -279,49 +290,14 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
     let runs = store.runs(&RunQuery { limit: 9, ..RunQuery::default() }).await.unwrap();
     assert!(runs.iter().all(|run| run.status == RunStatus::Success), "{runs:#?}");
     let events = store.events(&EventScope::Thread("t".into()), 0, 100_000).await.unwrap();
-    let mut streamed: Vec<(String, Value)> = Vec::new();
-    let mut ended = 0;
-    let mut last = 0;
-    for event in &events {
-        assert!(event.id.seq > last, "numbers rise");
-        last = event.id.seq;
-        let logged: Logged = serde_json::from_slice(&event.payload).unwrap();
-        match &logged.event {
-            LogEvent::Ended { .. } => ended += 1,
-            LogEvent::Chunk { message, .. } | LogEvent::Message { message, .. } => {
-                let message: Value = serde_json::from_str(message.get()).unwrap();
-                let id = message["id"].as_str().unwrap().to_owned();
-                let kind = message["type"].as_str().unwrap().to_owned();
-                match streamed.iter_mut().find(|(known, _)| *known == id) {
-                    _ if kind == "remove" => streamed.retain(|(known, _)| *known != id),
-                    Some((_, known)) if kind == "AIMessageChunk" => {
-                        let text = format!(
-                            "{}{}",
-                            known["content"].as_str().unwrap(),
-                            message["content"].as_str().unwrap()
-                        );
-                        known["content"] = text.into();
-                    }
-                    Some((_, known)) => *known = message,
-                    None => streamed.push((id, message)),
-                }
-            }
-            _ => {}
-        }
-    }
+    let compacted =
+        events.iter().any(|event| String::from_utf8_lossy(&event.payload).contains("context_compacted"));
+    let Told { messages: mut streamed, ended } = told(&events);
     assert_eq!(ended, runs.len(), "every run's log ends once");
-    let text = |message: &Value| {
-        let kind = message["type"].as_str().unwrap().replace("AIMessageChunk", "ai");
-        (kind, message["content"].as_str().unwrap_or_default().to_owned())
-    };
     let runtime = open(store, home, oracle, &Fuse::parse("")).await;
     let state = runtime.state(&"t".into(), None).await.unwrap();
     let values: Value = serde_json::from_slice(&state.values).unwrap();
-    let told = |(kind, _): &(String, String)| kind == "ai" || kind == "tool";
-    let mut transcript: Vec<_> = values["messages"].as_array().unwrap().iter().map(text).collect();
-    transcript.retain(told);
-    let mut streamed: Vec<_> = streamed.iter().map(|(_, message)| text(message)).collect();
-    streamed.retain(told);
+    let transcript = transcript(&values);
     sort_batches(&mut streamed);
     let workspace = home.join("users/default/threads/t/user-data/workspace");
     let mut files: Vec<_> = std::fs::read_dir(workspace)
@@ -335,7 +311,7 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
         })
         .collect();
     files.sort();
-    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files }
+    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files, compacted }
 }
 
 /// The operations a run's life is made of.
@@ -371,6 +347,7 @@ fn undisturbed(plan: &Value) -> (Outcome, HashMap<String, u32>) {
 fn killed_everywhere(scenario: &str) {
     let (_, plan) = scenarios().into_iter().find(|(name, _)| *name == scenario).unwrap();
     let (expected, counts) = undisturbed(&plan);
+    assert_eq!(expected.compacted, scenario == "compaction");
     let mut cells = Vec::new();
     for place in PLACES {
         let passed = counts.get(place).copied().unwrap_or(0);
@@ -431,6 +408,11 @@ fn a_run_that_edits_files_is_killed_everywhere() {
 }
 
 #[test]
+fn a_run_that_is_compacted_is_killed_everywhere() {
+    killed_everywhere("compaction");
+}
+
+#[test]
 fn a_run_with_a_command_is_killed_everywhere() {
     killed_everywhere("command");
 }
@@ -454,6 +436,7 @@ fn runs_are_killed_at_any_moment() {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             // Not for ever: a run that gets nowhere five times is given up.
             let patience = if killed < 4 { 30 + (random >> 33) % 400 } else { 60_000 };
+            assert!(killed < 6, "{name}, seed {seed}: it does not end");
             let until = std::time::Instant::now() + Duration::from_millis(patience);
             let status = loop {
                 if let Some(status) = process.try_wait().unwrap() {

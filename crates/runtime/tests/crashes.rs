@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hart_runtime::port::Lease;
 use hart_runtime::{Adopt, After, Input, LogEvent, Run, Settings, StartRun};
+use hart_testkit::in_time;
 use hart_types::{CancelAction, Durability, RunStatus, StreamMode, ThreadStatus};
 use serde_json::json;
 
@@ -13,14 +14,14 @@ use crate::support::{World, data, says};
 /// Runs `work` in a process that then dies: its tasks are dropped where they are.
 fn dies<T>(path: &Path, work: impl AsyncFnOnce(World) -> T) -> T {
     let process = tokio::runtime::Runtime::new().unwrap();
-    let done = process.block_on(async { work(World::over(path).await).await });
+    let done = process.block_on(in_time("it dies", async { work(World::over(path).await).await }));
     process.shutdown_background();
     done
 }
 
 fn lives<T>(path: &Path, settings: Settings, work: impl AsyncFnOnce(World) -> T) -> T {
     let process = tokio::runtime::Runtime::new().unwrap();
-    process.block_on(async { work(World::with(path, settings).await).await })
+    process.block_on(in_time("it ends", async { work(World::with(path, settings).await).await }))
 }
 
 /// Starts a run and returns when its model has said something.

@@ -8,10 +8,14 @@
 )]
 
 mod chaos;
+mod clocks;
 mod crashes;
 mod crons;
 mod processes;
 mod runs;
+mod sim;
 mod stream;
 mod support;
+mod surrounded;
 mod threads;
+mod told;

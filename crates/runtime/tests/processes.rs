@@ -7,10 +7,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use hart_runtime::port::EventScope;
 use hart_runtime::{After, LogEvent, Run, StartRun};
+use hart_testkit::eventually;
 use hart_types::{CancelAction, RunStatus};
 
 use crate::support::{World, says};
@@ -52,13 +52,11 @@ async fn runs(world: &World, thread: &str) -> Vec<Run> {
 
 /// The first run of a thread, once it is being executed.
 async fn running(world: &World, thread: &str) -> Run {
-    loop {
+    let executed = async || {
         let found = runs(world, thread).await;
-        if let Some(run) = found.into_iter().find(|run| run.status == RunStatus::Running) {
-            return run;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        found.into_iter().find(|run| run.status == RunStatus::Running)
+    };
+    eventually("a run is executed", executed).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

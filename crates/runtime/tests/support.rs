@@ -8,6 +8,7 @@ use futures_util::stream;
 use hart_kernel::*;
 use hart_runtime::*;
 use hart_store::SqliteStore;
+use hart_testkit::in_time;
 use hart_types::{Ai, Body, Message, RunId, StreamMode, ThreadId, ToolCall, UsageMetadata};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -49,7 +50,7 @@ impl World {
     }
 
     pub(crate) async fn ended(&self, id: &RunId) -> Run {
-        self.runtime.wait(id).await;
+        in_time("a run ends", self.runtime.wait(id)).await;
         self.runtime.store().run(id).await.unwrap().unwrap()
     }
 
@@ -63,7 +64,7 @@ impl World {
     pub(crate) async fn frames(&self, run: &Run, modes: &[StreamMode], after: After) -> Vec<Frame> {
         let mut reader = self.runtime.frames(run.clone(), modes.to_vec(), false, after);
         let mut frames = Vec::new();
-        while let Some(more) = reader.next().await.unwrap() {
+        while let Some(more) = in_time("a frame", reader.next()).await.unwrap() {
             frames.extend(more);
         }
         frames

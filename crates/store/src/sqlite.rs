@@ -10,6 +10,7 @@ mod events;
 mod feedback;
 mod items;
 mod leases;
+mod mark;
 mod migrations;
 mod outbox;
 mod presence;
@@ -18,6 +19,7 @@ mod row;
 mod runs;
 mod soundness;
 mod steps;
+mod sum;
 mod threads;
 mod vitals;
 mod writer;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use hart_runtime::port::StoreError;
 use rusqlite::Connection;
 
+use self::mark::Mark;
 use self::presence::Presence;
 use self::readers::Readers;
 use self::writer::Writer;
@@ -40,6 +43,7 @@ pub struct SqliteStore {
     readers: Option<Readers>,
     writer: Writer,
     presence: Arc<Presence>,
+    mark: Arc<Mark>,
 }
 
 /// Why the file cannot be used.
@@ -67,15 +71,18 @@ impl SqliteStore {
         // Whoever has it open looked through it.
         let check = !presence.is_anybody_there() && soundness::must_be_checked(path);
         let connection = connection::writer(path, check)?;
+        let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        let mark = Arc::new(Mark::beside(path, &connection).map_err(failed)?);
         let readers = Readers::new(path.to_owned());
         let writer = Writer::start(connection, Some(path.to_owned()));
-        Ok(Self { readers: Some(readers), writer, presence: Arc::new(presence) })
+        Ok(Self { readers: Some(readers), writer, presence: Arc::new(presence), mark })
     }
 
     /// Forgets everything when the last copy goes.
     pub fn in_memory() -> Result<Self, OpenError> {
         let presence = Arc::new(Presence::none());
-        Ok(Self { readers: None, writer: Writer::start(connection::memory()?, None), presence })
+        let writer = Writer::start(connection::memory()?, None);
+        Ok(Self { readers: None, writer, presence, mark: Arc::default() })
     }
 
     /// Copies the file as it is now, while everything goes on.
@@ -109,8 +116,20 @@ impl SqliteStore {
 fn failure(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full,
-        _ => StoreError::failed("the database refused", error),
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => damaged(&error),
+        Some(_) => StoreError::failed("the database refused", error),
+        None => match &error {
+            rusqlite::Error::FromSqlConversionFailure(_, _, source) => damaged(source.as_ref()),
+            rusqlite::Error::InvalidColumnType(..) => damaged(&error),
+            _ => StoreError::failed("the database refused", error),
+        },
     }
+}
+
+/// Whoever wanted it is told each time, the operator as well.
+fn damaged(error: &(dyn std::error::Error + 'static)) -> StoreError {
+    tracing::error!(%error, "database_damaged: a row cannot be read");
+    StoreError::Damaged(error.to_string())
 }
 
 /// For work that cannot be done because the other side is gone.

@@ -40,13 +40,13 @@ fn thread(id: &str, seconds: i64, metadata: Value) -> Thread {
     Thread { metadata: map(metadata), ..Thread::new(id.into(), "default".into(), at(seconds)) }
 }
 
-async fn make(store: &dyn Store, id: &str) -> ThreadId {
+pub(crate) async fn make(store: &dyn Store, id: &str) -> ThreadId {
     match store.create_thread(thread(id, 0, json!({}))).await.unwrap() {
         Created::New(thread) | Created::Existing(thread) => thread.id,
     }
 }
 
-fn run(id: &str, thread: &ThreadId, multitask: MultitaskStrategy) -> Run {
+pub(crate) fn run(id: &str, thread: &ThreadId, multitask: MultitaskStrategy) -> Run {
     Run {
         id: id.into(),
         thread: thread.clone(),
@@ -67,16 +67,16 @@ fn run(id: &str, thread: &ThreadId, multitask: MultitaskStrategy) -> Run {
 }
 
 /// Takes a run in for the node `n`.
-async fn admit(store: &dyn Store, run: Run) -> Result<Admission, StoreError> {
+pub(crate) async fn admit(store: &dyn Store, run: Run) -> Result<Admission, StoreError> {
     store.admit(run, StartRun::default(), &"n".into()).await
 }
 
 /// Starts the next run of a thread on the node `n`.
-async fn claim(store: &dyn Store, thread: &ThreadId, seconds: i64) -> Option<Claimed> {
+pub(crate) async fn claim(store: &dyn Store, thread: &ThreadId, seconds: i64) -> Option<Claimed> {
     store.claim(thread, &"n".into(), at(seconds)).await.unwrap()
 }
 
-fn step(id: &str, parent: Option<&str>, run: &str, writes: &[(&str, Value)]) -> Step {
+pub(crate) fn step(id: &str, parent: Option<&str>, run: &str, writes: &[(&str, Value)]) -> Step {
     let logged = |(key, value): &(&str, Value)| LoggedWrite {
         key: (*key).to_owned(),
         value: value.clone(),

@@ -8,5 +8,6 @@
 )]
 
 mod conformance;
+mod damage;
 mod file;
 mod migrations;

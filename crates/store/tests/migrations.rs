@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_crons.sql"),
     include_str!("../migrations/0006_effects.sql"),
     include_str!("../migrations/0007_outbox.sql"),
+    include_str!("../migrations/0010_sums.sql"),
     include_str!("../migrations/0011_feedback.sql"),
 ];
 
@@ -25,7 +26,7 @@ const ROWS: &str = "
     INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, updated_at,
                       start_at, totals)
         VALUES ('r', 1, 'agent', 'default', 'success', '{}', '{}', 'enqueue', 1, 2, 1, '{\"model_calls\":3}');
-    INSERT INTO events VALUES (4, 1, 'r', 't', x'7b7d');
+    INSERT INTO events (seq, ms, run, thread, payload) VALUES (4, 1, 'r', 't', x'7b7d');
 ";
 
 fn file_of(version: usize, path: &Path) {

@@ -4,16 +4,20 @@
 
 pub mod binary;
 pub mod docs;
+mod eventually;
 pub mod fuzz;
 mod host;
 pub mod layering;
 mod model_server;
 mod request;
 pub mod script;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod turn;
 mod wire;
 pub mod zip;
 
+pub use eventually::{PATIENCE, eventually, eventually_here, in_time};
 pub use model_server::ModelServer;
 pub use request::{Dialect, RecordedRequest, ToolResult};
 pub use script::{BenchModel, BenchScript};

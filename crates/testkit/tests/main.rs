@@ -20,6 +20,8 @@ mod fuzz;
 mod gemini;
 #[path = "suite/layering.rs"]
 mod layering;
+#[path = "suite/named_tests.rs"]
+mod named_tests;
 #[path = "suite/ollama.rs"]
 mod ollama;
 #[path = "suite/openai.rs"]
@@ -28,3 +30,6 @@ mod openai;
 mod recording;
 #[path = "suite/responses.rs"]
 mod responses;
+#[cfg(feature = "sim")]
+#[path = "suite/sim.rs"]
+mod sim;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hart_testkit::Turn;
+use hart_testkit::{PATIENCE, Turn, eventually_here};
 use serde_json::{Value, json};
 
 use super::bench::Bench;
@@ -79,6 +79,7 @@ fn read(address: SocketAddr, request: &str, frames: &mut Vec<String>, last: impl
     if line.write_all(request.as_bytes()).is_err() {
         return false;
     }
+    line.set_read_timeout(Some(PATIENCE)).unwrap();
     let (mut text, mut bytes, mut in_head) = (Vec::new(), [0; 4096], true);
     loop {
         let Ok(count @ 1..) = line.read(&mut bytes) else { return false };
@@ -137,9 +138,8 @@ fn begin(served: &Served) -> String {
 }
 
 fn until_done(served: &Served, place: &str) {
-    while !served.ask("GET", place, "", &Value::Null).contains("\"status\":\"success\"") {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let is_done = || served.ask("GET", place, "", &Value::Null).contains("\"status\":\"success\"");
+    eventually_here("the run ends", || is_done().then_some(()));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hart_testkit::Turn;
 use hart_testkit::binary::{Hart, Running};
+use hart_testkit::{PATIENCE, Turn, eventually_here};
 use serde_json::{Value, json};
 
 use super::bench::{Bench, offline};
@@ -31,7 +31,7 @@ impl Served {
         Self { process, address: address.parse().unwrap() }
     }
 
-    fn request(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
+    pub(super) fn request(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let body = body.to_string();
         let length = body.len();
@@ -51,16 +51,13 @@ impl Served {
     }
 }
 
-/// After this, what is waited for never comes; a stream is kept alive by its heartbeat.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// All of it.
 pub(super) fn read(mut stream: TcpStream) -> String {
     receive(&mut stream, None)
 }
 
 /// As much of it as has these words.
-fn read_until(stream: &mut TcpStream, needle: &str) -> String {
+pub(super) fn read_until(stream: &mut TcpStream, needle: &str) -> String {
     receive(stream, Some(needle))
 }
 
@@ -83,7 +80,7 @@ fn receive(stream: &mut TcpStream, until: Option<&str>) -> String {
     told
 }
 
-fn question() -> Value {
+pub(super) fn question() -> Value {
     json!({"assistant_id": "lead_agent", "input": {"messages": [{"role": "user", "content": "hello"}]}})
 }
 
@@ -157,9 +154,7 @@ fn a_second_signal_ends_it_at_once() {
     stream.read_exact(&mut first).unwrap();
     served.process.terminate();
     let waiting = "once more to stop at once";
-    while !served.process.stderr_so_far().contains(waiting) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually_here(waiting, || served.process.stderr_so_far().contains(waiting).then_some(()));
     served.process.terminate();
     assert_eq!(served.process.wait().code, Some(130));
 }
@@ -241,9 +236,7 @@ fn files_are_undone_copied_and_deleted_with_their_run_and_thread() {
 
     let run = text(&ask("POST", &format!("/threads/{thread}/runs"), &question()), "run_id");
     let undone = files(&thread).join("workspace/undone.txt");
-    while !undone.exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually_here("the file", || undone.exists().then_some(()));
     ask("POST", &format!("/threads/{thread}/runs/{run}/cancel?wait=1&action=rollback"), &json!({}));
     assert!(!undone.exists() && files(&thread).join("outputs/kept.txt").exists());
 
@@ -405,20 +398,16 @@ fn a_run_that_was_cut_off_goes_on_after_a_restart_unless_it_may_not() {
         assert!(thread.starts_with("HTTP/1.1 200"), "{thread}");
         let mut stream = served.request("POST", &format!("/threads/{THREAD}/runs/stream"), "", &question());
         read_until(&mut stream, "event: ");
-        while bench.server.requests().is_empty() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        eventually_here("a request", || (!bench.server.requests().is_empty()).then_some(()));
         served.process.kill();
         let _ = served.process.wait();
 
         let served = Served::start_with(bench.hart(), options);
-        let ended = loop {
+        let ended = eventually_here("the run ends", || {
             let runs = served.ask("GET", &format!("/threads/{THREAD}/runs"), "", &json!({}));
-            if !runs.contains(r#""status":"running""#) && !runs.contains(r#""status":"pending""#) {
-                break runs;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
+            let waits = [r#""status":"running""#, r#""status":"pending""#].iter().any(|it| runs.contains(it));
+            (!waits).then_some(runs)
+        });
         assert!(ended.contains(&format!(r#""status":"{status}""#)), "{options:?}: {ended}");
         assert_eq!(bench.server.requests().len(), calls, "{options:?}");
     }

@@ -96,11 +96,15 @@ impl Inner {
         if active.is_empty() {
             return Ok(());
         }
+        // Before the store is asked: of what is claimed meanwhile its answer knows nothing. One that is not claimed yet
+        // cannot be lost, only late.
+        let claimed: Vec<(Arc<Live>, Lease)> = active
+            .into_iter()
+            .filter_map(|live| live.lease.get().cloned().map(|lease| (live, lease)))
+            .collect();
         let held = self.store.beat(&self.node).await?;
-        for live in active {
-            // One that is not claimed yet cannot be lost, only late.
-            let Some(lease) = live.lease.get() else { continue };
-            match held.iter().find(|held| held.lease == *lease) {
+        for (live, lease) in claimed {
+            match held.iter().find(|held| held.lease == lease) {
                 Some(held) => {
                     if let Some(action) = held.stop {
                         live.stop(action);

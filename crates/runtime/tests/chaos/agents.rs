@@ -8,16 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
-use hart_agent::SuperAgent;
-use hart_agent::middleware::Sandbox;
+use hart_agent::compaction::{Clause, Size, SummarizationConfig, Triggers};
+use hart_agent::middleware::{Sandbox, Summarization};
+use hart_agent::{Features, SuperAgent};
 use hart_kernel::*;
 use hart_runtime::*;
-use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
+use hart_sandbox::{LocalSandboxProvider, SandboxConfig, SandboxProvider};
 use hart_types::{Ai, Body, Message, ToolCall};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::fragile::Fuse;
+use super::fuse::Fuse;
+use crate::surrounded::Around as _;
 
 pub(crate) struct Agents {
     pub(crate) home: PathBuf,
@@ -37,8 +39,18 @@ impl AgentFactory for Agents {
 
     fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
         let provider = LocalSandboxProvider::new(SandboxConfig::default(), self.home.clone(), None).unwrap();
-        let mut builder = SuperAgent::builder(Arc::new(Planned))
-            .sandbox(Sandbox::new(Arc::new(provider), SandboxConfig::default()))
+        let (provider, model): (Arc<dyn SandboxProvider>, Arc<dyn ChatModel>) =
+            (Arc::new(provider), Arc::new(Planned));
+        // Only the longest of the plans outgrows this.
+        let trigger = Triggers(vec![Clause { messages: Some(11), ..Clause::default() }]);
+        let keep = Some(Size::Messages(4));
+        let compaction =
+            Summarization::new(SummarizationConfig { trigger, keep, ..SummarizationConfig::default() })
+                .agent_model(Arc::clone(&model))
+                .sandboxes(Some(Arc::clone(&provider)));
+        let mut builder = SuperAgent::builder(model)
+            .features(Features { summarization: compaction.into(), ..Features::default() })
+            .sandbox(Sandbox::new(provider, SandboxConfig::default()))
             .checkpointer(checkpointer);
         let effects = [
             ("notify", Effect::Once),
@@ -104,13 +116,20 @@ impl ChatModel for Planned {
     }
 
     async fn stream(&self, request: ChatRequest, _: &CancellationToken) -> Result<ChatStream, ModelError> {
-        let plan = request.messages.iter().find_map(|message| {
-            let text = message.text();
-            let start = text.find("PLAN ")?;
-            serde_json::from_str::<Vec<Vec<(String, Value)>>>(text.get(start + 5..)?.lines().next()?).ok()
+        let told: Vec<String> = request.messages.iter().map(|message| message.text()).collect();
+        let found = told.iter().find_map(|text| {
+            let line = text.get(text.find("PLAN ")? + 5..)?.lines().next()?;
+            Some((line, serde_json::from_str::<Vec<Vec<(String, Value)>>>(line).ok()?))
         });
-        let done = request.messages.iter().filter(|message| message.as_ai().is_some()).count();
-        let Some(plan) = plan else { return Ok(spoken("A title".into(), Vec::new())) };
+        // What was said last tells where it is, also when what was said first is in a summary.
+        let step =
+            |text: &String| text.rsplit_once(" of the plan")?.0.rsplit_once("step ")?.1.parse::<usize>().ok();
+        let done = told.iter().filter_map(step).max().map_or(0, |step| step + 1);
+        let Some((line, plan)) = found else { return Ok(spoken("A title".into(), Vec::new())) };
+        if request.system.as_ref().is_some_and(|system| system.starts_with("You take notes")) {
+            let notes = format!("The task:\nPLAN {line}\nstep {} of the plan", done.saturating_sub(1));
+            return Ok(spoken(notes, Vec::new()));
+        }
         let Some(batch) = plan.get(done) else { return Ok(spoken("all is done".into(), Vec::new())) };
         let call = |(tool, args): &(String, Value)| {
             // As real providers do: a call that is asked for again has another id.

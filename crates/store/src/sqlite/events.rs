@@ -9,20 +9,24 @@ use hart_runtime::port::{EventScope, Events, Lease, StoreError, StoredEvent};
 use hart_types::{EventId, RunId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::row::{get_text, signed, time, unsigned};
+use super::row::{signed, time, unsigned};
+use super::sum::{check, sum};
 use super::{SqliteStore, leases};
 
 #[async_trait]
 impl Events for SqliteStore {
     async fn append_events(&self, events: Vec<StoredEvent>, lease: &Lease) -> Result<(), StoreError> {
         let (lease, lost) = (lease.clone(), StoreError::Lost(lease.run.clone()));
+        let newest = events.iter().map(|event| event.id.seq).max().unwrap_or(0);
         let appended = self.write(move |db| {
             if !leases::is_held(db, &lease)? {
                 return Ok(None);
             }
             insert(db, &events).map(Some)
         });
-        appended.await?.ok_or(lost)
+        appended.await?.ok_or(lost)?;
+        self.mark.raise(newest);
+        Ok(())
     }
 
     async fn events(
@@ -68,28 +72,27 @@ impl Events for SqliteStore {
 }
 
 pub(super) fn insert(db: &Connection, events: &[StoredEvent]) -> rusqlite::Result<()> {
-    let mut insert =
-        db.prepare_cached("INSERT INTO events (seq, ms, run, thread, payload) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO events (seq, ms, run, thread, payload, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
     for StoredEvent { id, run, thread, payload } in events {
         insert.execute(params![
             signed(id.seq),
             signed(id.ms),
             run.as_str(),
             thread.as_str(),
-            payload.as_ref()
+            payload.as_ref(),
+            sum(&[run.as_str().as_bytes(), thread.as_str().as_bytes(), payload]),
         ])?;
     }
     Ok(())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
-    let payload: Vec<u8> = row.get("payload")?;
-    Ok(StoredEvent {
-        id: id(row)?,
-        run: get_text(row, "run")?,
-        thread: get_text(row, "thread")?,
-        payload: Bytes::from(payload),
-    })
+    let (run, thread): (String, String) = (row.get("run")?, row.get("thread")?);
+    let (id, payload): (EventId, Vec<u8>) = (id(row)?, row.get("payload")?);
+    check(row, &format!("event {id}"), &[run.as_bytes(), thread.as_bytes(), &payload])?;
+    Ok(StoredEvent { id, run: run.into(), thread: thread.into(), payload: Bytes::from(payload) })
 }
 
 fn id(row: &Row<'_>) -> rusqlite::Result<EventId> {

@@ -66,7 +66,7 @@ pub(super) fn get_word<T: std::str::FromStr<Err = String>>(
     text.parse().map_err(|error: String| unreadable(column, error))
 }
 
-fn unreadable(column: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    let source = std::io::Error::other(format!("column `{column}`: {}", error.into()));
+pub(super) fn unreadable(column: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    let source = std::io::Error::other(format!("`{column}` cannot be read: {}", error.into()));
     Error::FromSqlConversionFailure(0, Type::Text, Box::new(source))
 }

@@ -113,7 +113,8 @@ impl Runs for SqliteStore {
         lease: Option<&Lease>,
     ) -> Result<Option<Run>, StoreError> {
         let (id, lease) = (id.clone(), lease.cloned());
-        self.write(move |db| {
+        let newest = end.events.iter().map(|event| event.id.seq).max().unwrap_or(0);
+        let ended = self.write(move |db| {
             let Some(run) = find(db, &id)?.filter(|run| run.status.is_active()) else { return Ok(None) };
             if !may_write(db, &run, lease.as_ref())? {
                 return Ok(None);
@@ -144,8 +145,12 @@ impl Runs for SqliteStore {
             let ended = Run { status, error, totals, updated_at: at, base, ..run };
             outbox::put_in(db, &ended, values.as_ref())?;
             Ok(Some(ended))
-        })
-        .await
+        });
+        let ended = ended.await?;
+        if ended.is_some() {
+            self.mark.raise(newest);
+        }
+        Ok(ended)
     }
 
     async fn undo_run(&self, id: &RunId, now: Timestamp, lease: Option<&Lease>) -> Result<bool, StoreError> {

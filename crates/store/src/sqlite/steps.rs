@@ -12,7 +12,8 @@ use hart_types::{CheckpointId, RunId, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
-use super::row::{get_optional_text, get_text, get_time, json, time};
+use super::row::{get_time, json, time, unreadable};
+use super::sum::{check, sum};
 use super::{SqliteStore, leases, threads};
 
 /// From this many bytes a value is worth a row of its own.
@@ -113,8 +114,8 @@ fn append(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         .query_row(params![thread, parent], |row| row.get(0))
         .optional()?;
     db.prepare_cached(
-        "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next, sum)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         thread,
@@ -125,16 +126,18 @@ fn append(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         number.map_or(-1, |number| number + 1),
         time(step.created_at),
         step.next,
+        sum(&parts(step.id.as_str(), parent, step.run_id.as_str(), step.next.as_deref())),
     ])?;
     let n = db.last_insert_rowid();
     for (place, LoggedWrite { key, value, private }) in (0_i64..).zip(&step.writes) {
         let text = value.to_string();
+        let whole_sum = sum(&[key.as_bytes(), text.as_bytes()]);
         let (inline, blob) =
             if text.len() < LARGE { (Some(text), None) } else { (None, Some(keep(db, &text)?)) };
         db.prepare_cached(
-            "INSERT INTO writes (step, place, key, private, value, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO writes (step, place, key, private, value, blob, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
-        .execute(params![n, place, key, private, inline, blob])?;
+        .execute(params![n, place, key, private, inline, blob, whole_sum])?;
     }
     db.prepare_cached("UPDATE threads SET head = ?2, state_updated_at = ?3, updated_at = ?3 WHERE n = ?1")?
         .execute(params![thread, step.id.as_str(), time(step.created_at)])?;
@@ -157,7 +160,14 @@ fn lineage(db: &Connection, thread: i64, at: CheckpointId) -> rusqlite::Result<V
     let mut line = Vec::new();
     let mut wanted = Some(at);
     // Taking each out of the map ends the walk even if somebody drew a circle.
-    while let Some((n, info)) = wanted.and_then(|id| all.remove(&id)) {
+    while let Some(id) = wanted {
+        let found = all.remove(&id).ok_or_else(|| unreadable(&format!("step {id}"), "it is missing"));
+        let (n, info) = match found {
+            Ok(found) => found,
+            // A step that was asked for and never was is not there; one that others stand on is lost.
+            Err(_) if line.is_empty() => break,
+            Err(error) => return Err(error),
+        };
         wanted = info.parent.clone();
         line.push((n, info));
     }
@@ -190,47 +200,61 @@ fn way_from(
 
 fn whole(db: &Connection, n: i64, info: StepInfo) -> rusqlite::Result<Step> {
     let mut statement = db.prepare_cached(
-        "SELECT key, private, coalesce(value, data) AS value FROM writes LEFT JOIN blobs ON hash = blob
+        "SELECT key, private, coalesce(value, data) AS value, sum FROM writes LEFT JOIN blobs ON hash = blob
          WHERE step = ?1 ORDER BY place",
     )?;
     let writes = statement.query_map([n], |row| {
-        let value = super::row::get_json(row, "value")?;
-        Ok(LoggedWrite { key: row.get("key")?, value, private: row.get("private")? })
+        let key: String = row.get("key")?;
+        let what = format!("`{key}` in step {}", info.id);
+        let text: Option<String> = row.get("value")?;
+        let text = text.ok_or_else(|| unreadable(&what, "its blob is missing"))?;
+        check(row, &what, &[key.as_bytes(), text.as_bytes()])?;
+        let value = serde_json::from_str(&text).map_err(|error| unreadable(&what, error))?;
+        Ok(LoggedWrite { key, value, private: row.get("private")? })
     })?;
+    let writes = writes.collect::<Result<_, _>>()?;
     Ok(Step {
         id: info.id,
         parent: info.parent,
         run_id: info.run,
         source: info.source,
         created_at: info.created_at,
-        writes: writes.collect::<Result<_, _>>()?,
+        writes,
         next: info.next,
     })
 }
 
+/// What a step's place in its thread hangs on.
+fn parts<'a>(id: &'a str, parent: Option<&'a str>, run: &'a str, next: Option<&'a str>) -> [&'a [u8]; 4] {
+    [id, parent.unwrap_or("-"), run, next.unwrap_or("-")].map(str::as_bytes)
+}
+
 fn info(row: &Row<'_>) -> rusqlite::Result<StepInfo> {
     let source: StepSource = super::row::get_json(row, "source")?;
+    let (id, run): (String, String) = (row.get("id")?, row.get("run")?);
+    let (parent, next): (Option<String>, Option<String>) = (row.get("parent")?, row.get("next")?);
+    check(row, &format!("step {id}"), &parts(&id, parent.as_deref(), &run, next.as_deref()))?;
     Ok(StepInfo {
-        id: get_text(row, "id")?,
-        parent: get_optional_text(row, "parent")?,
-        run: get_text(row, "run")?,
+        id: id.into(),
+        parent: parent.map(CheckpointId::from),
+        run: run.into(),
         source,
         number: row.get("number")?,
         created_at: get_time(row, "created_at")?,
-        next: row.get("next")?,
+        next,
     })
 }
 
 /// Another thread with the same steps; the large values are shared.
 pub(super) fn copy(db: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
     db.prepare_cached(
-        "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next)
-         SELECT ?2, id, parent, run, source, number, created_at, next FROM steps WHERE thread = ?1 ORDER BY n",
+        "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next, sum)
+         SELECT ?2, id, parent, run, source, number, created_at, next, sum FROM steps WHERE thread = ?1 ORDER BY n",
     )?
     .execute([from, to])?;
     db.prepare_cached(
-        "INSERT INTO writes (step, place, key, private, value, blob)
-         SELECT copy.n, place, key, private, value, blob
+        "INSERT INTO writes (step, place, key, private, value, blob, sum)
+         SELECT copy.n, place, key, private, value, blob, writes.sum
          FROM writes JOIN steps AS original ON original.n = step JOIN steps AS copy ON copy.id = original.id
          WHERE original.thread = ?1 AND copy.thread = ?2",
     )?

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import sys
 from datetime import datetime, timezone
 
 GAPS = {"", "na", "n/a", "nan", "null", "none", "-", "--", "–", "—", "."}
@@ -28,7 +29,6 @@ def read_table(path):
     """The column names and the rows (lists of text, number or None) of a file; '-' is standard input."""
     try:
         if path == "-":
-            import sys
             raw = sys.stdin.buffer.read()
         else:
             with open(path, "rb") as handle:

@@ -2,8 +2,11 @@
 
 Invariant: all text passes through escape(), every coordinate is finite, and nothing is placed outside the canvas.
 """
+import re
 import unicodedata
 from xml.sax.saxutils import escape, quoteattr
+
+from chart_scale import number_label
 
 # Okabe and Ito's colours, ordered so that neighbours differ in lightness too; yellow comes last because it is faint on white.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#5B5B5B", "#B8A600")
@@ -82,7 +85,8 @@ class Canvas:
                 f'height="{self.height}" role="img" aria-labelledby="chart-title chart-desc" font-family={quoteattr(FONT)}>')
         named = f'<title id="chart-title">{escape(title)}</title><desc id="chart-desc">{escape(description)}</desc>'
         paper = f'<rect width="{self.width}" height="{self.height}" fill="{self.colours["paper"]}"/>'
-        return "\n".join([head, named, paper] + self.parts + ["</svg>", ""])
+        # XML has no room for control characters, wherever a label got them from.
+        return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "", "\n".join([head, named, paper] + self.parts + ["</svg>", ""]))
 
 
 def _form(value):
@@ -156,7 +160,7 @@ def value_axis(canvas, scale, ticks, unit, left, right, zero=True):
 
 
 def number_of(tick, ticks, unit):
-    from chart_scale import number_label
+    """The label of one tick among its family."""
     return number_label(tick, ticks, unit)
 
 

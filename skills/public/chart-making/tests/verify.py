@@ -65,6 +65,9 @@ scale = float(boxes[0].get("width")) / 1420
 for box, value in zip(boxes, values):
     near(float(box.get("width")), abs(value) * scale, f"bar: length of {value}", 0.1)
 expect(float(boxes[4].get("x")) + float(boxes[4].get("width")) <= float(boxes[0].get("x")) + 0.1, "bar: negative bars go to the other side of zero")
+near_boxes = of(load("near.svg"), "rect", "bar")
+near(float(near_boxes[0].get("height")) / float(near_boxes[1].get("height")), 50 / 60, "bars of 50 and 60 stand on zero", 0.002)
+expect(of(load("control.svg"), "rect", "bar")[0].find(SVG + "title").text == "ab: 1", "control characters are left out")
 top = load("top.svg")
 expect([box.find(SVG + "title").text.split(":")[0] for box in of(top, "rect", "bar")][-1] == "Other (3)", "top: the rest is folded")
 

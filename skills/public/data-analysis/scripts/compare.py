@@ -8,6 +8,7 @@ import json
 import math
 import random
 import sys
+from bisect import bisect_left, bisect_right
 
 sys.dont_write_bytecode = True
 from profile_table import quantile  # noqa: E402
@@ -32,7 +33,6 @@ def compare(a, b, statistic, rounds, seed):
         dice.shuffle(pooled)
         extreme += abs(statistic(pooled[:len(a)]) - statistic(pooled[len(a):])) >= abs(observed) - 1e-12
     ordered, above = sorted(b), 0
-    from bisect import bisect_left, bisect_right
     for value in a:
         above += bisect_left(ordered, value) - (len(ordered) - bisect_right(ordered, value))
     return {"difference": observed, "low": quantile(boot, 0.025), "high": quantile(boot, 0.975), "p": (extreme + 1) / (rounds + 1), "cliffs_delta": above / (len(a) * len(b))}

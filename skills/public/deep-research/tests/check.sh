@@ -85,7 +85,7 @@ says "C2: error: names source S8, which is not listed"
 says "C3: error: S1 does not say 'fell by 43 % between January and June'; nearest: 'fell by 34 % between January and June"
 says "C4: error: is marked high, but rests on one publisher"
 says "C5: error: quotes S2, which is not among its sources"
-says "C6: error: S1 does not say 'Between'"
+says "C6: error: S1 does not say 'between January and June'"
 says "C7: warning: is disputed, but only one side has a source"
 says "C8: error: confidence 'sure' is none of"
 run 1 "as JSON" ledger check "$out/many.json" --json

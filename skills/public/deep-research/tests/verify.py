@@ -22,7 +22,7 @@ if step == "break":
         {"id": "C3", "text": "a wrong number", "sources": ["S1"], "quotes": [{"source": "S1", "text": "fell by 43 % between January and June"}]},
         {"id": "C4", "text": "too sure", "sources": ["S1"], "confidence": "high", "quotes": [{"source": "S1", "text": "led the decline with 41 %"}]},
         {"id": "C5", "text": "a foreign quote", "sources": ["S1"], "quotes": [{"source": "S2", "text": "far fewer parcels"}]},
-        {"id": "C6", "text": "pieces in the wrong order", "sources": ["S1"], "quotes": [{"source": "S1", "text": "since the count began [...] Between"}]},
+        {"id": "C6", "text": "pieces in the wrong order", "sources": ["S1"], "quotes": [{"source": "S1", "text": "since the count began [...] between January and June"}]},
         {"id": "C7", "text": "one side", "sources": ["S1", "S4"], "status": "disputed"},
         {"id": "C8", "text": "odd word", "sources": ["S2"], "confidence": "sure"},
     ]

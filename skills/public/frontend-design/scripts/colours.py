@@ -25,7 +25,7 @@ def tokens(base):
     themes = {}
     for theme, levels in (("light", (0.99, 0.965, 0.9, 0.48, 0.22)), ("dark", (0.17, 0.21, 0.31, 0.75, 0.95))):
         paper, raised, rule, soft, ink = (grey(level) for level in levels)
-        accent = base if contrast(base, paper) >= 4.5 and contrast(base, raised) >= 4.5 else mend(base, raised if theme == "light" else raised, 4.6)
+        accent = base if contrast(base, paper) >= 4.5 and contrast(base, raised) >= 4.5 else mend(base, raised, 4.6)
         if contrast(accent, paper) < 4.5:
             accent = mend(accent, paper, 4.6)
         white, black = (1.0, 1.0, 1.0, 1.0), grey(0.16)

@@ -4,8 +4,6 @@ Invariant: a selector that is not understood matches nothing, so a finding is ne
 """
 import re
 
-_PSEUDO_OK = re.compile(r":(link|root|first-child|last-child|not\([^)]*\)|is\([^)]*\)|where\([^)]*\))")
-
 
 def rules_of(text, scheme="light"):
     """[(selector, {property: value}, order)] that hold without interaction in a colour scheme on a screen."""

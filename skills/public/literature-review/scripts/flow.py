@@ -2,6 +2,7 @@
 
 Invariant: every number in the drawing is one of the counts it was given.
 """
+import re
 from xml.sax.saxutils import escape
 
 _INK, _SOFT, _LINE, _MAIN, _SIDE = "#1d2530", "#5a6675", "#8c99a8", "#eaf2fb", "#f6f7f9"
@@ -18,7 +19,7 @@ def _lines(text, size=44):
 
 def _box(x, y, width, rows, colour):
     """(SVG, height) of a box; the first row is bold."""
-    rows = [line for row in rows for line in _lines(row, int(width / 7))]
+    rows = [line for row in rows for line in _lines(re.sub(r"[\x00-\x1f]", " ", row), int(width / 7))]
     height = 20 + 19 * len(rows)
     out = [f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="{colour}" stroke="{_LINE}"/>']
     out += [f'<text x="{x + 16}" y="{y + 25 + 19 * at}" fill="{_INK if at == 0 else _SOFT}"{" font-weight=" + chr(34) + "700" + chr(34) if at == 0 else ""}>{escape(line)}</text>' for at, line in enumerate(rows)]

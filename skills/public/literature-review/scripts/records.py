@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import unicodedata
 
 FIELDS = ("id", "type", "title", "authors", "year", "journal", "volume", "number", "pages", "publisher", "doi", "url", "abstract", "source")
 _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u0303", "=": "\u0304", ".": "\u0307", "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "k": "\u0328", "r": "\u030a"}
@@ -62,7 +63,6 @@ def _tidy(record):
 
 def latex_to_text(value):
     """BibTeX's writing of accents and signs as plain text."""
-    import unicodedata
     for sign, plain in sorted(_SPECIAL.items(), key=lambda pair: -len(pair[0])):
         if sign.startswith("\\") and sign[1:].isalpha():
             value = re.sub(re.escape(sign) + r"(?![A-Za-z])\s*(\{\})?", lambda _: plain, value)

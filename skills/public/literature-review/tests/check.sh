@@ -31,7 +31,7 @@ rm -f "$LOG"
 
 run 0 "help" review --help
 run 0 "merge four formats" review merge tests/data/a.bib tests/data/b.ris tests/data/c.csv tests/data/d.nbib -o "$LIB" --log "$out/duplicates.csv"
-says "9 records from 4 files, 3 duplicates joined, 1 pairs to look at, 6 left"
+says "10 records from 4 files, 4 duplicates joined, 1 pairs to look at, 6 left"
 says "a.bib: line 10: the entry is not closed"
 says "c.csv: row 4: no title"
 says "same title, different DOI"
@@ -45,7 +45,7 @@ cp "$out/stdout" "$out/flow.json"
 run 0 "extending keeps decisions" review screen "$LIB" -o "$LOG"
 says "6 records, 0 not decided yet"
 run 0 "flow in words" review flow "$LIB" "$LOG"
-says "identified 9 (a.bib: 3, b.ris: 3, c.csv: 2, d.nbib: 1), duplicates 3"
+says "identified 10 (a.bib: 3, b.ris: 4, c.csv: 2, d.nbib: 1), duplicates 4"
 says "assessed 3, excluded 1 (wrong population: 1)"
 says "included 2; 0 problems"
 for style in apa ieee vancouver chicago markdown bibtex; do
@@ -76,6 +76,10 @@ sed 's/wrong population//; s/,include,,unavailable/,perhaps,,unavailable/' "$LOG
 run 1 "a log with odd words" review flow "$LIB" "$out/bad.csv"
 says "screen is 'perhaps'"
 says "excluded by its full text without a reason"
+grep -v eco1980 "$LOG" >"$out/short.csv"
+run 1 "a log that lost a record" review flow "$LIB" "$out/short.csv"
+says "eco1980: in the library, but not in the log"
+says "10 found minus 4 duplicates is not 5 screened"
 [ ! -e "$out/x.json" ] || { echo "FAIL: refused input left a file" >&2; exit 1; }
 python3 tests/verify.py check "$out"
 echo "literature-review: $count runs and messages right; results in $out"

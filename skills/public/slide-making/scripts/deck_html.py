@@ -6,8 +6,8 @@ import base64
 import html
 import math
 
-from deck_layout import palette, place, series_colours, table_points
-from outline import plain, runs
+from deck_layout import on, palette, place, series_colours, table_points
+from outline import runs
 
 _STYLE = """
 *{box-sizing:border-box}
@@ -50,9 +50,8 @@ def write_html(deck, path):
     colours = palette(deck)
     style = _STYLE
     for name, slot in (("INK", "ink"), ("PAPER", "paper"), ("ACCENT", "accent"), ("TINT", "tint"), ("SOFT", "soft"), ("COVER", "cover"), ("CINK", "cover_ink"), ("CSOFT", "cover_soft")):
-        style = style.replace(f"VAR_{name}", f"#{colours[slot]}") if name != "COVER" else style.replace("VAR_COVER", f"#{colours['cover']}")
-    from deck_pptx import _on
-    style = style.replace("VAR_ONACC", f"#{_on(colours['accent'])}")
+        style = style.replace(f"VAR_{name}", f"#{colours[slot]}")
+    style = style.replace("VAR_ONACC", f"#{on(colours['accent'])}")
     body = "\n".join(_slide(deck, number, slide) for number, slide in enumerate(deck.slides, start=1))
     title = html.escape(deck.meta.get("title") or deck.slides[0].title)
     with open(path, "w", encoding="utf-8") as handle:

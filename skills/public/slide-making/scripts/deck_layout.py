@@ -33,6 +33,14 @@ def series_colours(deck):
     return (palette(deck)["accent"],) + SERIES[deck.meta.get("theme", "light")][1:]
 
 
+def on(colour):
+    """Black or white, whichever reads better on the colour."""
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "FFFFFF" if 1.05 / (light + 0.05) >= (light + 0.05) / 0.05 else "14181F"
+
+
 def width_of(text, points):
     """About how many inches a text takes in a sans-serif face."""
     ems = 0.0

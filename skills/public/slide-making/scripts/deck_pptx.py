@@ -5,7 +5,7 @@ Invariant: the same outline gives the same bytes, and every part is listed in [C
 import zipfile
 from xml.sax.saxutils import escape, quoteattr
 
-from deck_layout import FIGURE, QUOTE, palette, place, series_colours, table_points
+from deck_layout import FIGURE, QUOTE, on, palette, place, series_colours, table_points
 from outline import plain, runs
 from pptx_chart import chart_part, workbook
 from pptx_parts import (GROUP, HEAD, LAYOUTS, NS, app, core, emu, fill, layout, master, notes_master, placeholder, relationships, scheme,
@@ -152,7 +152,7 @@ def _write_notes(package, number, slide):
 def _cover(writer):
     deck, slide, colours = writer.package.deck, writer.slide, writer.package.colours
     first = slide.kind == "title"
-    ink = colours["cover_ink"] if first else _on(colours["accent"])
+    ink = colours["cover_ink"] if first else on(colours["accent"])
     soft = colours["cover_soft"] if first else ink
     writer.shapes.append(placeholder(writer.shape_id(), "Title", "ctrTitle" if first else "title", None, f"<a:p>{writer.runs(runs(slide.title), 44 if len(slide.title) < 50 else 36, True, ink)}</a:p>"))
     if first:
@@ -162,14 +162,6 @@ def _cover(writer):
     body = "".join(f'<a:p><a:pPr marL="0" indent="0"><a:spcBef><a:spcPts val="900"/></a:spcBef><a:buNone/></a:pPr>{writer.runs([{"text": words}], size, False, colour)}</a:p>' for words, size, colour in lines if words)
     if body:
         writer.shapes.append(placeholder(writer.shape_id(), "Subtitle", "subTitle" if first else "body", None, body, 1))
-
-
-def _on(colour):
-    """Black or white, whichever reads better on the colour."""
-    parts = [int(colour[at:at + 2], 16) / 255 for at in (0, 2, 4)]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "FFFFFF" if 1.05 / (light + 0.05) >= (light + 0.05) / 0.05 else "14181F"
 
 
 def _content(writer):

@@ -49,6 +49,8 @@ def read_deck(path):
 def parse(text, folder="."):
     """The deck of an outline's text; pictures are looked for relative to folder."""
     deck = Deck(folder)
+    # XML has no room for control characters, wherever they were copied from.
+    text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "", text)
     lines = text.replace("\r\n", "\n").split("\n")
     at = _front_matter(deck, lines)
     if deck.meta.get("title"):
@@ -114,6 +116,9 @@ def _front_matter(deck, lines):
     if deck.meta.get("theme", "light") not in THEMES:
         deck.complain("error", 1, f"unknown theme {deck.meta['theme']!r}; themes are {', '.join(THEMES)}")
         deck.meta["theme"] = "light"
+    if not re.match(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$", deck.meta.get("lang", "en-US")):
+        deck.complain("error", 1, f"lang {deck.meta['lang']!r} is not a language tag like en-US")
+        del deck.meta["lang"]
     accent = deck.meta.get("accent")
     if accent and not re.match(r"^#[0-9a-fA-F]{6}$", accent):
         deck.complain("error", 1, f"accent {accent!r} is not a colour like #0B6E99")

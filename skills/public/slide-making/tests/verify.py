@@ -108,6 +108,8 @@ book = zipfile.ZipFile(io.BytesIO(archive.read("ppt/embeddings/chart1.xlsx")))
 cells = {cell.get("r"): (cell.findtext(S + "v") or cell.findtext(f"{S}is/{S}t")) for cell in tree.fromstring(book.read("xl/worksheets/sheet1.xml")).iter(S + "c")}
 expect(cells["B2"] == "14.5" and "B3" not in cells and cells["C4"] == "-2" and cells["A2"] == "Q1", f"full: the workbook holds the same numbers, got {cells}")
 
+archive, names = open_package("control.pptx")
+expect("control  characters" in texts(archive, "ppt/slides/slide1.xml"), "control characters are left out")
 archive, names = open_package("example.pptx")
 expect(len([name for name in names if name.startswith("ppt/charts/chart")]) == 2, "example: two charts")
 

@@ -1,0 +1,108 @@
+//! A data directory that something happened to, and a machine that has nothing left: told, and nothing more is lost.
+
+use std::fs;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hart_testkit::{Turn, eventually_here};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::{Value, json};
+
+use super::bench::Bench;
+use super::serve::{Served, question, read, read_until};
+
+fn database(bench: &Bench) -> PathBuf {
+    bench.dir.path().join(".hart/hart.db")
+}
+
+fn thread(served: &Served) -> String {
+    let answer = served.ask("POST", "/threads", "", &json!({}));
+    let body = answer.split_once("\r\n\r\n").unwrap().1.trim();
+    let body: Value = serde_json::from_str(body).unwrap();
+    body["thread_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_log_that_was_cut_is_told_and_the_rest_is_served() {
+    let bench = Bench::with([Turn::new().text("one"), Turn::new().text("two"), Turn::new().text("three")]);
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let served = Served::start(bench.hart());
+    let thread = thread(&served);
+    for _ in 0..2 {
+        served.ask("POST", &format!("/threads/{thread}/runs/wait"), "", &question());
+    }
+    served.process.kill();
+    let _ = served.process.wait();
+    let log = fs::OpenOptions::new().write(true).open(database(&bench).with_extension("db-wal")).unwrap();
+    log.set_len(log.metadata().unwrap().len() / 10 * 9).unwrap();
+
+    let served = Served::start(bench.hart());
+    eventually_here("the warning", || {
+        served.process.stderr_so_far().contains("database_older").then_some(())
+    });
+    let state = served.ask("GET", &format!("/threads/{thread}/state"), "", &Value::Null);
+    assert!(state.starts_with("HTTP/1.1 200") && state.contains("one"), "{state}");
+    let answer = served.ask("POST", &format!("/threads/{thread}/runs/wait"), "", &question());
+    assert!(answer.contains("three") || answer.contains("two"), "{answer}");
+    served.process.terminate();
+    let _ = served.process.wait();
+    // Said once: from here on it is what it is.
+    let served = Served::start(bench.hart());
+    assert!(!served.process.stderr_so_far().contains("database_older"));
+}
+
+#[test]
+fn a_database_of_a_newer_hart_or_none_at_all_is_refused_and_left_alone() {
+    let bench = Bench::with([]);
+    let served = Served::start(bench.hart());
+    served.process.terminate();
+    let _ = served.process.wait();
+    // Where SQLite keeps the version of what is in it, and where it says what it is.
+    for (at, told) in [(60, "is of a newer hart"), (0, "is damaged")] {
+        let path = database(&bench);
+        let whole = fs::read(&path).unwrap();
+        let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(&[0x7F; 4]).unwrap();
+        drop(file);
+        let broken = fs::read(&path).unwrap();
+        let finished = bench.hart().args(["serve", "--port", "0"]).run();
+        assert!(finished.stderr.contains(told), "{}", finished.stderr);
+        assert_ne!(finished.code, Some(0));
+        assert_eq!(fs::read(&path).unwrap(), broken, "nothing is written to it");
+        fs::write(&path, whole).unwrap();
+    }
+    Served::start(bench.hart()).process.terminate();
+}
+
+#[test]
+fn without_file_descriptors_new_clients_wait_and_runs_go_on() {
+    let words: Vec<String> = (0..40).map(|n| format!("word{n} ")).collect();
+    let bench = Bench::with([Turn::new().text_fragments(words).event_delay(Duration::from_millis(50))]);
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let served = Served::start(bench.hart());
+    let mut stream = served.request("POST", "/runs/stream", "", &question());
+    let begun = read_until(&mut stream, "word0");
+    let pid = Pid::from_raw(i32::try_from(served.process.pid()).unwrap()).unwrap();
+    let open = fs::read_dir(format!("/proc/{}/fd", served.process.pid())).unwrap().count() as u64;
+    let before = prlimit(Some(pid), Resource::Nofile, Rlimit { current: Some(open), maximum: None }).unwrap();
+
+    // The kernel lets them in; nobody is there to hear them.
+    let mut waiting: Vec<TcpStream> =
+        (0..8).map(|_| served.request("POST", "/threads/search", "", &json!({}))).collect();
+    let rest = read(stream);
+    assert!(rest.contains("word39") && rest.contains("event: end"), "{begun}{rest}");
+    assert!(!rest.contains("event: error"), "{rest}");
+
+    prlimit(Some(pid), Resource::Nofile, before).unwrap();
+    for client in &mut waiting {
+        client.set_read_timeout(Some(hart_testkit::PATIENCE)).unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    served.process.terminate();
+    let _ = served.process.wait();
+}

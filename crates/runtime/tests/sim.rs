@@ -1,0 +1,114 @@
+//! Runs on a machine that is made of a seed: killed, stopped, without power, with a disk that is full or fails. What they
+//! leave is what an undisturbed machine leaves.
+//!
+//! `HART_SIM_SEEDS` tries more of them, `HART_SIM_SEED` one again, with all that happened.
+
+mod agents;
+mod oracle;
+mod plans;
+mod world;
+
+use std::time::Duration;
+
+use hart_testkit::sim::{Cut, Fault, Machine, Random, Trouble, each_seed};
+
+use self::plans::{Job, PLANS};
+use self::world::World;
+
+/// How many seeds are tried with the other tests.
+const SEEDS: u64 = 2000;
+/// How to have a seed again.
+const AGAIN: &str = "cargo test -p hart-runtime --test main sim::whatever -- --nocapture";
+
+/// What is asked of a machine, and what happens to it.
+struct Fate {
+    nodes: usize,
+    jobs: Vec<Job>,
+    troubles: Vec<(u64, Trouble)>,
+}
+
+impl Fate {
+    fn of(random: &mut Random) -> Self {
+        let threads = random.pick(&[1, 1, 2]);
+        let jobs = (0..threads).map(|n| Job::of(n, random)).collect();
+        let mut at = 0;
+        // Five attempts that end with their process are enough for a run to be given up: fewer leave it no excuse.
+        let troubles = (0..random.within(0..=4)).map(|_| {
+            at += random.within(1..=120);
+            (at, trouble(random))
+        });
+        let troubles = troubles.collect();
+        Self { nodes: random.pick(&[1, 1, 2]), jobs, troubles }
+    }
+
+    /// Whether the disk fails at something.
+    fn breaks(&self) -> bool {
+        self.troubles.iter().any(|(_, trouble)| matches!(trouble, Trouble::Fault(_)))
+    }
+}
+
+fn trouble(random: &mut Random) -> Trouble {
+    match random.within(0..=9) {
+        0..3 => Trouble::Kill,
+        3..6 => Trouble::PowerCut(match random.within(0..=3) {
+            0 => Cut::AfterSync,
+            _ => Cut::BeforeWrite(random.within(0..=8)),
+        }),
+        6..8 => Trouble::Freeze(Duration::from_millis(random.within(100..=40_000))),
+        8 => Trouble::Full(Duration::from_millis(random.within(100..=20_000))),
+        _ => Trouble::Fault(random.pick(&[Fault::Read, Fault::Write, Fault::Sync])),
+    }
+}
+
+/// The trace of a seed, if all is as it must be.
+fn simulate(seed: u64, tell: bool) -> u64 {
+    let mut random = Random::new(seed);
+    let fate = Fate::of(&mut random);
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let troubles = fate.troubles.clone();
+        let machine = Machine::new(world::formatted(), random, troubles, tell);
+        let world = World::new(machine);
+        let told = Telling(&world);
+        world.live(&fate).await;
+        oracle::judge(&world, &fate).await;
+        let trace = world.machine.trace();
+        std::mem::forget(told);
+        trace
+    })
+}
+
+/// Prints what happened if it is dropped on the way.
+struct Telling<'a>(&'a World);
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        self.0.machine.told().iter().for_each(|line| eprintln!("{line}"));
+    }
+}
+
+fn is_one_seed() -> bool {
+    #[allow(clippy::disallowed_methods, reason = "a test is told by its environment what to show")]
+    std::env::var("HART_SIM_SEED").is_ok()
+}
+
+#[test]
+fn whatever_happens_to_a_machine_its_runs_end_as_on_an_undisturbed_one() {
+    each_seed(SEEDS, AGAIN, |seed| {
+        simulate(seed, is_one_seed());
+    });
+}
+
+#[test]
+fn the_same_seed_is_the_same_story() {
+    each_seed(60, AGAIN, |seed| assert_eq!(simulate(seed, false), simulate(seed, false), "seed {seed}"));
+}
+
+#[test]
+fn every_plan_is_followed_where_nothing_happens() {
+    for (name, _) in PLANS {
+        let transcript = oracle::undisturbed(name);
+        assert_eq!(transcript.last().unwrap().1, "all is done", "{name}");
+    }
+}

@@ -1,0 +1,160 @@
+//! What must hold when all is over, whatever happened.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
+
+use hart_runtime::port::{EventScope, HistoryQuery, RunQuery};
+use hart_runtime::{LogEvent, Logged, Run, Runtime};
+use hart_testkit::sim::{Machine, Random};
+use hart_types::{Durability, RunStatus, ThreadId};
+use serde_json::Value;
+
+use super::Fate;
+use super::plans::{Job, Planned};
+use super::world::{self, World};
+use crate::told::{Spoken, Told, sort_batches, told, transcript};
+
+const UNKNOWN: &str = "not known whether it took effect";
+
+/// What the plan's run leaves on a machine where nothing happens.
+pub(super) fn undisturbed(plan: &'static str) -> Vec<Spoken> {
+    static KNOWN: LazyLock<Mutex<HashMap<&'static str, Vec<Spoken>>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap();
+    known
+        .entry(plan)
+        .or_insert_with(|| std::thread::spawn(move || run_undisturbed(plan)).join().unwrap())
+        .clone()
+}
+
+fn run_undisturbed(plan: &'static str) -> Vec<Spoken> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let machine = Machine::new(world::formatted(), Random::new(0), Vec::new(), false);
+        let (world, job) = (World::new(machine), Job::undisturbed(plan));
+        world.live(&Fate { nodes: 1, jobs: vec![job.clone()], troubles: Vec::new() }).await;
+        messages(&world.left().await, &job.thread.as_str().into()).await
+    })
+}
+
+pub(super) async fn judge(world: &World, fate: &Fate) {
+    let left = world.left().await;
+    let store = left.store();
+    let accepted = world.accepted.lock().unwrap().clone();
+    for (_, id) in &accepted {
+        let run = store.run(id).await.unwrap().expect("what was accepted is there");
+        assert!(!run.status.is_active(), "{run:?}");
+        assert!(store.effects(id).await.unwrap().is_empty(), "effects go with the run's end");
+    }
+    for job in &fate.jobs {
+        judge_thread(world, fate, &left, job).await;
+    }
+    let mut done: HashMap<String, Vec<String>> = HashMap::new();
+    for (what, key) in world.book.lock().unwrap().iter() {
+        let keys = done.entry(what.clone()).or_default();
+        // What services know by its key happens once under one key.
+        if !(what.starts_with("put ") && keys.contains(key)) {
+            keys.push(key.clone());
+        }
+    }
+    for (what, keys) in &done {
+        assert!(what.starts_with("peek ") || keys.len() == 1, "{what} happened {} times", keys.len());
+    }
+}
+
+async fn judge_thread(world: &World, fate: &Fate, left: &Runtime, job: &Job) {
+    let (store, thread): (_, ThreadId) = (left.store(), job.thread.as_str().into());
+    let query = RunQuery { thread: Some(thread.clone()), limit: 9, ..RunQuery::default() };
+    let mut runs = store.runs(&query).await.unwrap();
+    runs.reverse();
+    let failed = runs.iter().any(|run| run.status != RunStatus::Success);
+    runs.iter().for_each(|run| assert_ended_well(fate, job, run));
+
+    let spoken = messages(left, &thread).await;
+    // A run that a broken disk ended and a crash kept from being told so goes on with what the model was told.
+    let told_of_disk = spoken.iter().any(|(_, text)| text.starts_with("Error: the run ended here"));
+    assert!(!told_of_disk || fate.breaks());
+    if !failed && !told_of_disk {
+        let expected = job.runs.iter().flat_map(expected).collect::<Vec<_>>();
+        assert_same(&spoken, &expected);
+        for what in spoken.iter().filter_map(|(_, text)| text.strip_suffix(": done")) {
+            let happened = world.book.lock().unwrap().iter().any(|(done, _)| done == what);
+            assert!(happened, "{what} did not happen, and nobody said so");
+        }
+    }
+    let events = store.events(&EventScope::Thread(thread.clone()), 0, 100_000).await.unwrap();
+    let Told { messages: mut streamed, ended } = told(&events);
+    assert_eq!(ended, runs.len(), "every run's log ends once");
+    for run in &runs {
+        let of_run = events.iter().filter(|event| event.run == run.id);
+        let last: Logged = serde_json::from_slice(&of_run.last().unwrap().payload).unwrap();
+        assert!(matches!(last.event, LogEvent::Ended { status } if status == run.status), "{last:?}");
+    }
+    if !failed {
+        let mut transcript = spoken;
+        sort_batches(&mut transcript);
+        sort_batches(&mut streamed);
+        assert_eq!(streamed, transcript, "whoever followed knows what the thread holds");
+    }
+    let history =
+        store.history(&thread, &HistoryQuery { limit: 1000, ..HistoryQuery::default() }).await.unwrap();
+    let line = store.steps(&thread, None).await.unwrap();
+    assert_eq!(history.len(), line.len(), "steps are in one line");
+    let numbers: Vec<i64> = history.iter().rev().map(|step| step.number).collect();
+    let first = numbers.first().copied().unwrap_or(0);
+    assert!(
+        numbers.iter().zip(first..).all(|(found, wanted)| *found == wanted),
+        "a step is missing: {numbers:?}"
+    );
+}
+
+/// The same, but for what is said to be unknown. A question that nobody knows whether it was asked is not asked, so its
+/// result comes before those it would have waited for.
+fn assert_same(spoken: &[Spoken], expected: &[Spoken]) {
+    let batches = |list: &[Spoken]| -> Vec<Vec<Spoken>> {
+        list.chunk_by(|one, other| one.0 == "tool" && other.0 == "tool").map(<[_]>::to_vec).collect()
+    };
+    let (spoken, expected) = (batches(spoken), batches(expected));
+    assert_eq!(spoken.len(), expected.len(), "{spoken:#?}\n{expected:#?}");
+    for (found, mut wanted) in spoken.into_iter().zip(expected) {
+        let (unknown, known): (Vec<_>, Vec<_>) =
+            found.iter().cloned().partition(|(_, text)| text.contains(UNKNOWN));
+        if unknown.is_empty() {
+            assert_eq!(found, wanted);
+            continue;
+        }
+        wanted.retain(|wanted| !known.contains(wanted));
+        assert_eq!(unknown.len(), wanted.len(), "{found:#?}");
+        let is_once = |text: &str| text.starts_with("notify ") || text.starts_with("answered: ");
+        assert!(
+            wanted.iter().all(|(_, text)| is_once(text)),
+            "only what happens once can be unknown: {wanted:?}"
+        );
+    }
+}
+
+fn assert_ended_well(fate: &Fate, job: &Job, run: &Run) {
+    if run.status == RunStatus::Success {
+        return;
+    }
+    let failure = run.error.as_ref().unwrap_or_else(|| panic!("{run:?}"));
+    let excused = match failure.error.as_str() {
+        // Nothing of it was to be kept.
+        "Orphaned" => job.runs.iter().any(|planned| planned.durability == Durability::Exit),
+        // The disk said that it is broken.
+        "StorageError" => fate.breaks(),
+        _ => false,
+    };
+    assert!(excused, "{failure:?}");
+}
+
+fn expected(planned: &Planned) -> Vec<Spoken> {
+    let own = |(kind, text): &Spoken| (kind.clone(), text.replace("ID", &planned.id));
+    undisturbed(planned.plan).iter().map(own).collect()
+}
+
+async fn messages(left: &Runtime, thread: &ThreadId) -> Vec<Spoken> {
+    let state = left.state(thread, None).await.unwrap();
+    let values: Value = serde_json::from_slice(&state.values).unwrap();
+    transcript(&values)
+}

@@ -1,0 +1,135 @@
+//! Files with holes in them: what is lost is told and what is not can be used.
+
+use std::path::{Path, PathBuf};
+
+use hart_runtime::port::{EventScope, Events, Leases, Runs, Steps, Store, StoreError, StoredEvent};
+use hart_store::SqliteStore;
+use hart_types::{EventId, MultitaskStrategy};
+use serde_json::json;
+
+use crate::conformance::{admit, claim, make, run, step};
+
+const SMALL: &str = "said in a few words";
+
+/// Two threads with steps, messages and events, closed.
+async fn file(dir: &Path) -> PathBuf {
+    let path = dir.join("hart.db");
+    let store = SqliteStore::open(&path).unwrap();
+    for name in ["one", "other"] {
+        let thread = make(&store, name).await;
+        admit(&store, run(&format!("run-{name}"), &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(&store, &thread, 1).await.unwrap().lease;
+        let id = |n: u32| format!("{name}-step-{n}");
+        let large = format!("{name} {}", "at length ".repeat(500));
+        let steps = vec![
+            step(&id(1), None, "run", &[("messages", json!({"text": format!("{name}: {SMALL}")}))]),
+            step(&id(2), Some(&id(1)), "run", &[("messages", json!({"text": large}))]),
+            step(&id(3), Some(&id(2)), "run", &[]),
+        ];
+        store.append_steps(&thread, steps, Some(&lease)).await.unwrap();
+        let events = (0..3).map(|n| StoredEvent {
+            id: EventId { ms: 1, seq: lease.token + n },
+            run: lease.run.clone(),
+            thread: thread.clone(),
+            payload: format!("{{\"event\":\"{name} was told {n}\"}}").into(),
+        });
+        store.append_events(events.collect(), &lease).await.unwrap();
+    }
+    drop(store);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    path
+}
+
+/// One bit of the last byte of these words falls over, wherever they are in the file.
+fn flip(path: &Path, words: &str) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let found: Vec<usize> =
+        (0..bytes.len()).filter(|at| bytes[*at..].starts_with(words.as_bytes())).collect();
+    assert!(!found.is_empty(), "{words}");
+    found.into_iter().for_each(|at| bytes[at + words.len() - 1] ^= 1);
+    std::fs::write(path, bytes).unwrap();
+}
+
+async fn read(store: &dyn Store, thread: &str) -> Result<(), StoreError> {
+    store.steps(&thread.into(), None).await?;
+    store.events(&EventScope::Thread(thread.into()), 0, 100).await.map(|_| ())
+}
+
+/// The one thread says what is wrong with it, the other one is whole and can be written to.
+async fn assert_told(path: &Path, words: &str) {
+    let store = SqliteStore::open(path).unwrap();
+    let error = read(&store, "one").await.unwrap_err();
+    assert!(matches!(error, StoreError::Damaged(_)), "{error:?}");
+    assert!(error.to_string().contains(words) && error.to_string().contains("restore a backup"), "{error}");
+    read(&store, "other").await.unwrap();
+    make(&store, "new").await;
+    admit(&store, run("new", &"new".into(), MultitaskStrategy::Enqueue)).await.unwrap();
+    assert!(store.run(&"run-one".into()).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_bit_that_fell_over_in_a_message_an_event_or_a_step_is_noticed() {
+    for (words, told) in [
+        ("one: said in", "`messages` in step one-step-1"),
+        ("one at length at", "`messages` in step one-step-2"),
+        ("one was told", "event 1-"),
+        ("one-step-3", "step one-step-"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(dir.path()).await;
+        read(&SqliteStore::open(&path).unwrap(), "one").await.unwrap();
+        flip(&path, words);
+        assert_told(&path, told).await;
+    }
+}
+
+#[tokio::test]
+async fn a_blob_or_a_step_that_is_missing_is_noticed() {
+    for (damage, told) in [
+        ("DELETE FROM blobs WHERE data LIKE '%one at%'", "its blob is missing"),
+        ("DELETE FROM steps WHERE id = 'one-step-2'", "step one-step-2` cannot be read: it is missing"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(dir.path()).await;
+        let db = rusqlite::Connection::open(&path).unwrap();
+        assert_eq!(db.execute(damage, []).unwrap(), 1);
+        drop(db);
+        assert_told(&path, told).await;
+    }
+}
+
+/// As after a crash: the log is there beside the file, and then it is shorter.
+#[tokio::test]
+async fn a_log_that_was_cut_is_used_as_far_as_it_goes_and_no_number_is_given_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let store = SqliteStore::open(&path).unwrap();
+    make(&store, "t").await;
+    admit(&store, run("r", &"t".into(), MultitaskStrategy::Enqueue)).await.unwrap();
+    let lease = claim(&store, &"t".into(), 1).await.unwrap().lease;
+    let event = |seq| StoredEvent {
+        id: EventId { ms: 1, seq },
+        run: "r".into(),
+        thread: "t".into(),
+        payload: "{}".into(),
+    };
+    store.append_events(vec![event(lease.token)], &lease).await.unwrap();
+    let log = std::fs::read(dir.path().join("hart.db-wal")).unwrap();
+    let later = store.numbers().await.unwrap();
+    store.append_events(vec![event(later)], &lease).await.unwrap();
+
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["hart.db", "hart.db-mark"] {
+        std::fs::copy(dir.path().join(name), copy.path().join(name)).unwrap();
+    }
+    // In the middle of what came last of all.
+    std::fs::write(copy.path().join("hart.db-wal"), &log[..log.len() - 100]).unwrap();
+    let found = SqliteStore::open(&copy.path().join("hart.db")).unwrap();
+    assert!(found.run(&"r".into()).await.unwrap().is_some());
+    assert!(found.events(&EventScope::Run("r".into()), 0, 9).await.unwrap().is_empty());
+    assert!(
+        found.numbers().await.unwrap() > later,
+        "whoever has seen a number must not be shown another event by it"
+    );
+}
