@@ -42,11 +42,11 @@ const EXPOSED: &str = "content-location, location, x-pagination-total, x-paginat
 pub(crate) async fn watch(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
     let checked = access.check(request.headers(), origin.as_ref());
-    let checked = checked.map_err(IntoResponse::into_response).and_then(|()| access.let_in(&request));
-    let mut response = match checked {
-        Err(refused) => refused,
-        Ok(()) if request.method() == Method::OPTIONS => preflight(request.headers()),
-        Ok(()) => next.run(request).await,
+    let refused = checked.err().map(IntoResponse::into_response).or_else(|| access.shut_out(&request));
+    let mut response = match refused {
+        Some(refused) => refused,
+        None if request.method() == Method::OPTIONS => preflight(request.headers()),
+        None => next.run(request).await,
     };
     let headers = response.headers_mut();
     if let Some(origin) = origin.filter(|origin| access.allows_origin(origin)) {
@@ -74,12 +74,12 @@ impl Access {
         Ok(())
     }
 
-    /// With the token, with what signing in gave for it, or to the door where one signs in.
-    fn let_in(&self, request: &Request) -> Result<(), Response> {
+    /// Let in is who comes with the token, with what signing in gave for it, or to the door where one signs in.
+    fn shut_out(&self, request: &Request) -> Option<Response> {
         let (method, headers, path) = (request.method(), request.headers(), request.uri().path());
-        let Some(token) = &self.token else { return Ok(()) };
+        let token = self.token.as_ref()?;
         if method == Method::OPTIONS || DOORS.contains(&path) || presented(headers, token) {
-            return Ok(());
+            return None;
         }
         if cookie(headers, "access_token")
             .is_some_and(|given| same(given.as_bytes(), session_of(token).as_bytes()))
@@ -88,8 +88,8 @@ impl Access {
             let said = headers.get("x-csrf-token").and_then(|said| said.to_str().ok());
             let kept = cookie(headers, "csrf_token");
             return match method.is_safe() || said.zip(kept).is_some_and(|(said, kept)| said == kept) {
-                true => Ok(()),
-                false => Err(auth::refused(
+                true => None,
+                false => Some(auth::refused(
                     StatusCode::FORBIDDEN,
                     "csrf_failed",
                     "the header X-CSRF-Token must say what the cookie csrf_token says",
@@ -97,7 +97,7 @@ impl Access {
             };
         }
         let why = "a token is needed: `Authorization: Bearer …`";
-        Err(match path.starts_with("/api/v1/auth/") {
+        Some(match path.starts_with("/api/v1/auth/") {
             true => auth::refused(StatusCode::UNAUTHORIZED, "not_authenticated", why),
             false => ApiError::new(StatusCode::UNAUTHORIZED, why).into_response(),
         })

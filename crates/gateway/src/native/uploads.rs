@@ -46,7 +46,8 @@ async fn upload(
         gateway.runtime.store().create_thread(row).await?;
     let of = Workspace { thread: row.id, user: row.user };
     // In a task of its own, so that what was begun is undone also when the client has gone.
-    let received = tokio::spawn(async move { Reception::new(&gateway, of)?.take(form).await });
+    let runtime = gateway.runtime.clone();
+    let received = runtime.look_after(async move { Reception::new(&gateway, of)?.take(form).await });
     let received = received.await.map_err(|_| {
         ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "the upload could not be received; try again")
     })?;
@@ -83,6 +84,7 @@ async fn remove(
 
 /// One request that brings files.
 struct Reception<'a> {
+    gateway: &'a Gateway,
     files: &'a dyn Files,
     of: Workspace,
     limits: UploadLimits,
@@ -96,7 +98,7 @@ impl<'a> Reception<'a> {
     fn new(gateway: &'a Gateway, of: Workspace) -> ApiResult<Self> {
         let limits = gateway.settings.uploads;
         let (received, skipped) = (Vec::new(), Vec::new());
-        Ok(Self { files: files(gateway)?, of, limits, received, skipped, total: 0 })
+        Ok(Self { gateway, files: files(gateway)?, of, limits, received, skipped, total: 0 })
     }
 
     async fn take(mut self, mut form: Multipart) -> ApiResult<Value> {
@@ -177,7 +179,7 @@ impl<'a> Reception<'a> {
             error => error.about(&format!("the upload `{name}`")),
         })?;
         self.total = self.total.saturating_add(size);
-        let modified = jiff::Timestamp::now().as_second();
+        let modified = self.gateway.runtime.now().as_second();
         self.received.push((FileInfo { name, size, modified }, original));
         Ok(())
     }

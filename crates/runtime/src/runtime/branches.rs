@@ -14,6 +14,14 @@ use crate::workspaces::Workspace;
 use crate::{Run, Thread};
 
 impl Runtime {
+    /// Work that goes on when nobody waits for it any more, and that closing waits for.
+    pub fn look_after<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.inner.tasks.spawn(work)
+    }
+
     /// What was said on a thread up to where it stands.
     pub async fn transcript(&self, thread: &ThreadId) -> Result<Vec<Said>, StateError> {
         Ok(transcript::read(&self.inner.store.steps(thread, None).await?))
