@@ -11,6 +11,7 @@ mod model;
 mod models;
 mod sandbox;
 mod server;
+mod skills;
 mod snapshot;
 mod start;
 mod text;
@@ -81,10 +82,13 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     if wanted("durability") {
         rows.extend(durability::measure(quick).await?);
     }
+    if wanted("skills") {
+        rows.extend(skills::measure()?);
+    }
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
-    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|durability|snapshot";
+    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|durability|skills|snapshot";
     anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}] [--quick]");
     Ok(rows)
 }

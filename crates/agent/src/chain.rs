@@ -89,7 +89,10 @@ pub(crate) fn lead(
     // Appends what changes from day to day, so that nothing before it has to change.
     chain.feature(features.dynamic_context, DynamicContext::default);
 
-    // Here: skills, and a project's own memory (`AGENTS.md`), once there are such.
+    // Outside compaction, which must know how long the request really is. It sees calls before anyone but the guards.
+    chain.maybe(features.skills);
+
+    // Here: a project's own memory (`AGENTS.md`), once there is such.
 
     // Inside what repairs and adds to the history: what it counts is what goes out.
     chain.feature(features.summarization, || {

@@ -5,7 +5,7 @@
 use hart_kernel::Toggle;
 use hart_sandbox::Permissions;
 
-use crate::middleware::{Clarification, HumanInTheLoop, Sandbox};
+use crate::middleware::{Clarification, HumanInTheLoop, Sandbox, Skills};
 
 /// `true`, `false`, or a middleware to use instead of the built-in one:
 ///
@@ -35,6 +35,8 @@ pub struct Features {
     pub uploads: Toggle,
     /// Tells the model the date.
     pub dynamic_context: Toggle,
+    /// Know-how in folders. There is no default: skills are somewhere on a machine.
+    pub skills: Option<Skills>,
     /// Plan mode; see [`crate::SuperAgentBuilder::plan_mode`].
     pub todo: Toggle,
     /// Names the thread.
@@ -128,6 +130,7 @@ impl Features {
             thread_data: Toggle::Off,
             uploads: Toggle::Off,
             dynamic_context: Toggle::Off,
+            skills: None,
             todo: Toggle::Off,
             title: Toggle::Off,
             view_image: Toggle::Off,

@@ -103,16 +103,17 @@ impl Prompt {
 }
 
 fn entries(listed: &[Listed]) -> String {
-    let line = |entry: &Listed| {
-        let (name, description) = (escape(&entry.name), escape(&entry.description));
-        // One line each: a second one could pass for another entry.
-        let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
-        match &entry.path {
-            Some(path) => format!("- {name}: {description} ({})", escape(path)),
-            None => format!("- {name}: {description}"),
-        }
-    };
     listed.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) fn line(entry: &Listed) -> String {
+    let (name, description) = (escape(&entry.name), escape(&entry.description));
+    // One line each: a second one could pass for another entry.
+    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    match &entry.path {
+        Some(path) => format!("- {name}: {description} ({})", escape(path)),
+        None => format!("- {name}: {description}"),
+    }
 }
 
 /// Text from outside, so that it cannot pass for one of the prompt's own tags.

@@ -2,10 +2,11 @@
 //!
 //! Invariant: the same words and tools give the same choice, in the order the tools had.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hart_kernel::{MessageList, ReduceError, Scope, StateKey, ToolSpec};
+use hart_knowledge::ranking::{Ranking, words};
 use hart_types::Body;
 use serde::Deserialize;
 use serde_json::Value;
@@ -66,59 +67,9 @@ pub(crate) fn best(
     topic: &str,
     most: usize,
 ) -> BTreeSet<String> {
-    let ranking = Ranking::new(tools);
-    let asked: BTreeSet<String> = words(topic).into_iter().collect();
-    let free = tools.iter().enumerate().filter(|(_, tool)| !kept.contains(&tool.name));
-    let mut scored: Vec<(f64, &str)> =
-        free.map(|(at, tool)| (ranking.score(at, &asked), tool.name.as_str())).collect();
-    // A stable sort: of equals, the one that came first.
-    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    scored.into_iter().take(most).map(|(_, name)| name.to_owned()).collect()
-}
-
-/// BM25 over the tools' names, descriptions and arguments.
-struct Ranking {
-    tools: Vec<HashMap<String, f64>>,
-    lengths: Vec<f64>,
-    average: f64,
-    /// In how many tools a word occurs.
-    spread: HashMap<String, f64>,
-}
-
-impl Ranking {
-    fn new(tools: &[Arc<ToolSpec>]) -> Self {
-        let mut counted = Vec::new();
-        let mut lengths = Vec::new();
-        let mut spread: HashMap<String, f64> = HashMap::new();
-        for tool in tools {
-            let words = tool_words(tool);
-            lengths.push(words.len() as f64);
-            let mut counts: HashMap<String, f64> = HashMap::new();
-            for word in words {
-                *counts.entry(word).or_default() += 1.0;
-            }
-            for word in counts.keys() {
-                *spread.entry(word.clone()).or_default() += 1.0;
-            }
-            counted.push(counts);
-        }
-        let average = lengths.iter().sum::<f64>() / (lengths.len().max(1) as f64);
-        Self { tools: counted, lengths, average: average.max(1.0), spread }
-    }
-
-    fn score(&self, at: usize, asked: &BTreeSet<String>) -> f64 {
-        const K: f64 = 1.2;
-        const B: f64 = 0.75;
-        let Some((tool, length)) = self.tools.get(at).zip(self.lengths.get(at)) else { return 0.0 };
-        let all = self.tools.len() as f64;
-        let of = |word: &String| {
-            let times = tool.get(word)?;
-            let spread = self.spread.get(word)?;
-            let rare = ((all - spread + 0.5) / (spread + 0.5) + 1.0).ln();
-            Some(rare * times * (K + 1.0) / (times + K * (1.0 - B + B * length / self.average)))
-        };
-        asked.iter().filter_map(of).sum()
-    }
+    let ranking = Ranking::new(tools.iter().map(|tool| tool_words(tool)));
+    let order = ranking.order(topic).into_iter().filter_map(|at| tools.get(at));
+    order.filter(|tool| !kept.contains(&tool.name)).take(most).map(|tool| tool.name.clone()).collect()
 }
 
 fn tool_words(tool: &ToolSpec) -> Vec<String> {
@@ -130,41 +81,6 @@ fn tool_words(tool: &ToolSpec) -> Vec<String> {
         all.extend(arguments.keys().flat_map(|name| words(name)));
     }
     all
-}
-
-/// Lower case, parted at everything that is no letter or digit and at capitals inside; scripts without spaces in pairs
-/// of characters; endings of English taken off roughly, the same on both sides.
-fn words(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut word = String::new();
-    let mut lower_before = false;
-    for c in text.chars().chain([' ']) {
-        let parts = !c.is_alphanumeric() || (c.is_uppercase() && lower_before);
-        if parts && !word.is_empty() {
-            push(&mut found, std::mem::take(&mut word));
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        }
-        lower_before = c.is_lowercase();
-    }
-    found
-}
-
-fn push(found: &mut Vec<String>, word: String) {
-    if word
-        .chars()
-        .any(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'))
-    {
-        let chars: Vec<char> = word.chars().collect();
-        found.extend(chars.windows(2).map(|pair| pair.iter().collect()));
-        return;
-    }
-    let stem = ["ing", "ies", "es", "ed", "s", "e"].iter().find_map(|end| word.strip_suffix(end));
-    match stem.filter(|stem| stem.chars().count() >= 3) {
-        Some(stem) => found.push(stem.to_owned()),
-        None => found.push(word),
-    }
 }
 
 #[cfg(test)]
@@ -181,14 +97,6 @@ mod tests {
             input_schema,
             effect: hart_kernel::Effect::Pure,
         })
-    }
-
-    #[test]
-    fn words_are_found_in_names_of_any_habit() {
-        assert_eq!(words("list_openIssues: HTTPServer's"), ["list", "open", "issu", "httpserver", "s"]);
-        assert_eq!(words("searching searches search"), ["search", "search", "search"]);
-        assert_eq!(words("查询天气"), ["查询", "询天", "天气"]);
-        assert_eq!(words("  … "), Vec::<String>::new());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use hart_agent::Features;
 use hart_agent::approval::InterruptOn;
-use hart_agent::middleware::HumanInTheLoop;
+use hart_agent::middleware::{HumanInTheLoop, Skills};
 use hart_kernel::Toggle;
 
 use crate::support::{DIALECTS, World};
@@ -87,6 +87,7 @@ async fn the_guide_lists_the_chain_in_its_order() {
         tool_selection: on(),
         pii: on(),
         guardrail: on(),
+        skills: Some(Skills::default()),
         human_in_the_loop: Some(HumanInTheLoop::new(asked)),
         ..Features::default()
     };

@@ -31,6 +31,7 @@ mod plan;
 mod sdk;
 mod setting;
 mod side_calls;
+mod skills;
 mod stage;
 mod support;
 mod titles;

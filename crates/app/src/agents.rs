@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::agent_folders::OwnAgent;
 use crate::choice::{self, ModelChoice};
+use crate::shelf::{self, SkillShelf};
 use crate::wire;
 use crate::workshop::Workshop;
 
@@ -40,6 +41,8 @@ pub(crate) struct Order {
     pub(crate) recursion_limit: Option<u32>,
     /// The user's own, where it is one.
     pub(crate) own: Option<Arc<OwnAgent>>,
+    /// What it may learn from.
+    pub(crate) skills: SkillShelf,
     /// Where its states are; none where it has none yet.
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
 }
@@ -54,6 +57,7 @@ impl Order {
             plan_mode: None,
             recursion_limit: None,
             own: None,
+            skills: SkillShelf::default(),
             checkpointer,
         }
     }
@@ -86,6 +90,7 @@ impl AgentFactory for ConfiguredAgents {
             plan_mode: options.plan_mode,
             recursion_limit: request.recursion_limit,
             own,
+            skills: shelf::of(&self.workshop, &request.user).await,
             checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
         build(&self.workshop, &order)

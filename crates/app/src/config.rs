@@ -20,6 +20,7 @@ mod resolve;
 mod secret;
 mod section;
 mod server;
+mod skills;
 mod tools;
 mod typed;
 
@@ -40,6 +41,7 @@ pub use init::{TEMPLATE, init};
 pub use middleware::MiddlewareConfig;
 pub use problem::{ConfigError, Place, Problem, Warning};
 pub use server::ServerConfig;
+pub use skills::{EvolutionSettings, SkillsSettings};
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 
@@ -69,6 +71,8 @@ pub struct AppConfig {
     pub middleware: MiddlewareConfig,
     /// Who may do what.
     pub consent: ConsentConfig,
+    /// Where skills are, how they are offered, who may write them.
+    pub skills: SkillsSettings,
     /// Where `hart serve` listens, and who may ask it.
     pub server: ServerConfig,
     pub log_level: LogLevel,
@@ -205,13 +209,14 @@ impl AppConfig {
         let middleware = MiddlewareConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
         let server = ServerConfig::read(&tree, env, findings);
+        let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
+        let skills = SkillsSettings::read(&tree, cwd, source.as_deref(), &home, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
             entries.push(Entry { key: "tools".to_owned(), key_mark: Mark::default(), value });
         }
         explain::mask(&mut tree, &Path::default(), false);
-        let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
         let warnings = Vec::new();
         Self {
             models,
@@ -225,6 +230,7 @@ impl AppConfig {
             sandbox_audit_file: audit.log_file,
             middleware,
             consent,
+            skills,
             server,
             log_level,
             max_recursion_limit,

@@ -21,6 +21,8 @@ mod house;
 mod profiles;
 mod server;
 mod sheet;
+mod shelf;
+mod skill_desk;
 mod wire;
 mod workshop;
 mod workspaces;
@@ -45,8 +47,8 @@ pub use server::{Server, ServerBuilder, ServerError};
 pub use sheet::{ModelSheet, SheetRow};
 pub use tokio_util::sync::CancellationToken;
 pub use {
-    hart_agent as agent, hart_kernel as kernel, hart_models as models, hart_runtime as runtime,
-    hart_store as store, hart_types as types,
+    hart_agent as agent, hart_kernel as kernel, hart_knowledge as knowledge, hart_models as models,
+    hart_runtime as runtime, hart_store as store, hart_types as types,
 };
 
 /// The pages whose Rust is compiled, and run where it can be, with the tests.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::{Agent, BuildError, ChatModel, Clock, ModelSettings, SystemClock, Timestamp};
+use hart_knowledge::skills::{Library, LibraryConfig};
 use hart_models::{HttpError, Limits, ModelConfig};
 use hart_runtime::port::Store;
 use hart_runtime::{Adopt, Parts, Retention, Runtime, Settings, Workspaces};
@@ -30,8 +31,23 @@ pub(crate) fn calls(config: &AppConfig) -> Result<hart_models::Context, HttpErro
 }
 
 pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, SandboxError> {
-    let skills = config.home.join("skills");
-    LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), Some(skills))
+    LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), Some(skills_folder(config)))
+}
+
+/// All skills; nothing is read yet.
+pub(crate) fn skills(config: &AppConfig) -> Library {
+    Library::new(LibraryConfig {
+        skills: skills_folder(config),
+        home: config.home.clone(),
+        states: config.skills.states.clone(),
+        own: config.skills.path.is_none(),
+        scan: config.skills.scan,
+        lock: config.skills.lock,
+    })
+}
+
+fn skills_folder(config: &AppConfig) -> PathBuf {
+    config.skills.path.clone().unwrap_or_else(|| config.home.join("skills"))
 }
 
 /// Runs, and where they are remembered. Makes the data directory where there is none.

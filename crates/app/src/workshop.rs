@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use hart_knowledge::skills::Library;
 use hart_sandbox::LocalSandboxProvider;
 
 use crate::agent_folders::AgentFolders;
@@ -20,6 +21,7 @@ pub(crate) struct Workshop {
     pub(crate) http: reqwest::Client,
     pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
+    pub(crate) skills: Arc<Library>,
     pub(crate) profiles: Profiles,
     /// The user's own.
     pub(crate) agents: AgentFolders,
@@ -33,6 +35,7 @@ impl Workshop {
             http: calls.http().clone(),
             calls,
             sandboxes: Arc::new(wire::sandboxes(&config)?),
+            skills: Arc::new(wire::skills(&config)),
             profiles: Profiles::new(&config.home),
             agents: AgentFolders::in_home(&config.home),
             extensions,

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod bundled_skills;
 mod client;
 mod config;
 mod consent;

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::commands::{backup, chat, completions, config, doctor, export, models, run, runs, serve, threads};
+use crate::commands::{
+    backup, chat, completions, config, doctor, export, models, run, runs, serve, skills, threads,
+};
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 
@@ -43,6 +45,7 @@ pub(crate) enum Command {
     Runs(runs::RunsArgs),
     Export(export::ExportArgs),
     Backup(backup::BackupArgs),
+    Skills(skills::SkillsArgs),
     Doctor(doctor::DoctorArgs),
     Models(models::ModelsArgs),
     Config(config::ConfigArgs),

@@ -13,4 +13,5 @@ pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod serve;
+pub(crate) mod skills;
 pub(crate) mod threads;

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Runs(args) => commands::runs::run(&args, &global, &terminal),
         Command::Export(args) => commands::export::run(&args, &global, &terminal),
         Command::Backup(args) => commands::backup::run(&args, &global, &terminal),
+        Command::Skills(args) => commands::skills::run(&args, &global, &terminal),
         Command::Doctor(args) => commands::doctor::run(&args, &global, &terminal),
         Command::Models(args) => commands::models::run(&args, &global, &terminal),
         Command::Config(args) => commands::config::run(args, &global, &terminal),

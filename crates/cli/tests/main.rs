@@ -17,5 +17,6 @@ mod suite {
     mod resilience;
     mod run;
     mod serve;
+    mod skills;
     mod terminal;
 }

@@ -81,10 +81,10 @@ impl<A: Around> Runs for Surrounded<A> {
         self.by.around("undo_run", self.inner.undo_run(id, now, lease)).await
     }
     async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError> {
-        self.fuse.around("thread_totals", self.inner.thread_totals(thread)).await
+        self.by.around("thread_totals", self.inner.thread_totals(thread)).await
     }
     async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError> {
-        self.fuse.around("delete_run", self.inner.delete_run(id, now)).await
+        self.by.around("delete_run", self.inner.delete_run(id, now)).await
     }
 }
 
@@ -153,7 +153,7 @@ impl<A: Around> Steps for Surrounded<A> {
         at: &CheckpointId,
         known: Option<&CheckpointId>,
     ) -> Result<Lineage, StoreError> {
-        self.fuse.around("steps_since", self.inner.steps_since(thread, at, known)).await
+        self.by.around("steps_since", self.inner.steps_since(thread, at, known)).await
     }
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         self.by.around("history", self.inner.history(thread, query)).await

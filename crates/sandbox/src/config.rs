@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
-use crate::path::{HISTORY, LARGE_RESULTS, SKILLS, USER_DATA, VPath};
+use crate::path::{HISTORY, LARGE_RESULTS, SKILLS, USER_DATA, USER_SKILLS, VPath};
 
 #[derive(Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -126,9 +126,10 @@ impl Default for SandboxConfig {
 }
 
 /// What a mount may neither cover nor lie in: the sandbox builds these itself.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 18] = [
     USER_DATA,
     SKILLS,
+    USER_SKILLS,
     LARGE_RESULTS,
     HISTORY,
     "/usr",

@@ -54,6 +54,12 @@ impl ThreadDirs {
         HostPath::new(self.thread.join("conversation_history"))
     }
 
+    /// Beside the user's threads.
+    pub(crate) fn user_skills(&self) -> HostPath {
+        let user = self.thread.ancestors().nth(2).unwrap_or(&self.thread);
+        HostPath::new(user.join("skills"))
+    }
+
     /// Makes what is missing, for the owner alone.
     pub fn create(&self) -> io::Result<()> {
         for dir in self.all() {

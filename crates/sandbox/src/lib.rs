@@ -47,7 +47,8 @@ pub use error::{Result, SandboxError};
 pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
 pub use files::content_mark;
 pub use path::{
-    HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, VPath, WORKSPACE,
+    HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, USER_SKILLS, VPath,
+    WORKSPACE,
 };
 pub use permissions::{FilesystemPermission, Operation, PermissionMode, Permissions};
 pub use provider::LocalSandboxProvider;

@@ -16,6 +16,8 @@ pub const UPLOADS: &str = "/mnt/user-data/uploads";
 pub const OUTPUTS: &str = "/mnt/user-data/outputs";
 /// The skills, read-only.
 pub const SKILLS: &str = "/mnt/skills";
+/// The user's own skills, read-only.
+pub const USER_SKILLS: &str = "/mnt/user-skills";
 /// Tool results that were too long to be shown; hart writes them, everyone else only reads.
 pub const LARGE_RESULTS: &str = "/large_tool_results";
 /// What left the conversation when it was compacted; hart writes it, everyone else only reads.
@@ -60,7 +62,7 @@ impl VPath {
         if path.len() > MAX_LEN {
             return Err(PathError::TooLong { path: shorten(text), len: path.len(), limit: MAX_LEN });
         }
-        let own = THREAD_ROOTS.into_iter().chain(ARCHIVE_ROOTS).chain([SKILLS]);
+        let own = THREAD_ROOTS.into_iter().chain(ARCHIVE_ROOTS).chain([SKILLS, USER_SKILLS]);
         let mut roots = own.chain(more_roots.iter().map(String::as_str));
         if path == USER_DATA || roots.any(|root| is_under(&path, root)) {
             return Ok(Self(path));

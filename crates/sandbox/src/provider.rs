@@ -17,7 +17,9 @@ use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
 use crate::locks::FileLocks;
-use crate::path::{HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, SKILLS, UPLOADS, VPath, WORKSPACE};
+use crate::path::{
+    HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, SKILLS, UPLOADS, USER_SKILLS, VPath, WORKSPACE,
+};
 use crate::tier::{Setting, Tier, TierReport};
 
 /// Sandboxes that nobody holds are forgotten beyond this many; their files stay.
@@ -84,6 +86,11 @@ impl LocalSandboxProvider {
         ThreadDirs::new(&self.shared.home, user, thread)
     }
 
+    /// Where a user's own skills are; shown read-only at `/mnt/user-skills` if they are there.
+    pub fn user_skills(&self, user: &UserId) -> PathBuf {
+        ThreadDirs::new(&self.shared.home, user, &ThreadId::from("-")).user_skills().as_path().to_owned()
+    }
+
     /// Where a path of a thread is on this machine: for showing it to the user, not for opening it.
     pub fn host_path(&self, thread: &ThreadId, user: &UserId, path: &VPath) -> Option<HostPath> {
         match self.roots(&self.thread_dirs(thread, user)).locate(path) {
@@ -99,6 +106,7 @@ impl LocalSandboxProvider {
             (OUTPUTS, dirs.outputs(), true),
             (LARGE_RESULTS, dirs.large_results(), false),
             (HISTORY, dirs.history(), false),
+            (USER_SKILLS, dirs.user_skills(), false),
         ];
         let mut roots: Vec<Root> = own
             .into_iter()

@@ -9,22 +9,33 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// What each crate may name in `[dependencies]` or `[build-dependencies]` among its siblings. Tests are free.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("types", &[]),
     ("guard", &["types"]),
     ("kernel", &["types"]),
     ("sandbox", &["types"]),
     ("client", &["types"]),
     ("models", &["types", "kernel"]),
+    ("knowledge", &["types", "kernel"]),
     ("runtime", &["types", "kernel"]),
-    ("tools", &["types", "kernel", "sandbox"]),
+    ("tools", &["types", "kernel", "sandbox", "knowledge"]),
     ("store", &["types", "kernel", "runtime"]),
     ("gateway", &["types", "kernel", "runtime"]),
-    ("agent", &["types", "guard", "kernel", "sandbox", "tools"]),
+    ("agent", &["types", "guard", "kernel", "sandbox", "knowledge", "tools"]),
     (
         "app",
         &[
-            "types", "guard", "kernel", "models", "sandbox", "client", "runtime", "tools", "store", "agent",
+            "types",
+            "guard",
+            "kernel",
+            "models",
+            "sandbox",
+            "client",
+            "knowledge",
+            "runtime",
+            "tools",
+            "store",
+            "agent",
             "gateway",
         ],
     ),
@@ -36,11 +47,12 @@ const ALLOWED: [(&str, &[&str]); 14] = [
 const FREE: [&str; 1] = ["bench"];
 
 /// What a crate must not pull in, however indirectly.
-const FORBIDDEN: [(&str, &[&str]); 7] = [
+const FORBIDDEN: [(&str, &[&str]); 8] = [
     ("guard", &["tokio", "hyper", "reqwest", "axum", "rusqlite"]),
     ("types", &["tokio", "hyper", "reqwest", "axum", "rusqlite"]),
     ("kernel", &["hyper", "reqwest", "axum", "rusqlite"]),
     ("sandbox", &["hyper", "reqwest", "axum", "rusqlite"]),
+    ("knowledge", &["hyper", "reqwest", "axum", "rusqlite"]),
     ("models", &["axum", "rusqlite"]),
     ("tools", &["axum", "rusqlite"]),
     ("agent", &["axum", "rusqlite"]),

@@ -15,6 +15,7 @@ pub mod script;
 pub mod sim;
 mod turn;
 mod wire;
+pub mod zip;
 
 pub use eventually::{PATIENCE, eventually, eventually_here, in_time};
 pub use model_server::ModelServer;

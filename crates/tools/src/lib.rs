@@ -16,6 +16,7 @@ mod path_access;
 mod present_files;
 mod read_marks;
 mod sandboxed;
+mod skills;
 mod uploads;
 mod view_image;
 mod write_todos;
@@ -23,6 +24,7 @@ mod write_todos;
 use std::sync::Arc;
 
 use hart_kernel::{Tool, Typed};
+use hart_knowledge::skills::{Catalogue, Evolution};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
 pub use human_input::HumanInputResponse;
@@ -78,4 +80,17 @@ pub fn list_uploaded_files(provider: Arc<dyn SandboxProvider>) -> Arc<dyn Tool> 
 /// The tool that keeps the plan. An agent that offers it declares the state key [`Todos`].
 pub fn write_todos() -> Arc<dyn Tool> {
     Typed::shared(write_todos::WriteTodos)
+}
+
+/// The tools that find skills among many.
+pub fn skill_tools(catalogue: &Arc<Catalogue>) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Typed::shared(skills::SkillSearch(Arc::clone(catalogue))),
+        Typed::shared(skills::DescribeSkill(Arc::clone(catalogue))),
+    ]
+}
+
+/// The tool that writes skills.
+pub fn skill_manage(evolution: Arc<Evolution>) -> Arc<dyn Tool> {
+    Typed::shared(skills::SkillManage(evolution))
 }

@@ -49,7 +49,7 @@ fn an_unknown_key_has_its_line() {
 #[test]
 fn what_deerflow_knows_is_set_aside() {
     let (value, findings, unused) = checked(
-        "memory: {enabled: true, x: $UNSET}\nchannels: {a: 1}\nsandbox: {image: x, use: local}\nskills:\n",
+        "memory: {enabled: true, x: $UNSET}\nchannels: {a: 1}\nsandbox: {image: x, use: local}\nplugins:\n",
     );
     assert!(findings.problems.is_empty(), "{:?}", findings.problems);
     assert_eq!(value, json!({"sandbox": {"use": "local"}}));

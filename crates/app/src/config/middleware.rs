@@ -49,10 +49,10 @@ impl MiddlewareConfig {
     pub(super) fn read(tree: &Node, findings: &mut Findings) -> Self {
         let untrusted: UntrustedContentConfig = section(tree, "untrusted_content", findings);
         let summarization: SummarizationConfig = section(tree, "summarization", findings);
-        named_model(tree, "summarization", summarization.model_name.as_deref(), findings);
+        named_model(tree, "summarization", "model_name", summarization.model_name.as_deref(), findings);
         let editing: ContextEditingConfig = section(tree, "context_editing", findings);
         let title: TitleConfig = section(tree, "title", findings);
-        named_model(tree, "title", title.model_name.as_deref(), findings);
+        named_model(tree, "title", "model_name", title.model_name.as_deref(), findings);
         let selection: ToolSelectionConfig = section(tree, "tool_selection", findings);
         let loops = checked(tree, "loop_detection", findings, sound_loops);
         Self {
@@ -87,7 +87,13 @@ fn is_on(tree: &Node, name: &str, findings: &mut Findings) -> bool {
 }
 
 /// A helper is one of the models that are configured; one with a mistake of its own is told of there.
-fn named_model(tree: &Node, section: &str, name: Option<&str>, findings: &mut Findings) {
+pub(super) fn named_model(
+    tree: &Node,
+    section: &str,
+    key: &str,
+    name: Option<&str>,
+    findings: &mut Findings,
+) {
     let Some(name) = name else { return };
     let entries = tree.get("models").map(Node::items).unwrap_or_default().iter();
     let names = entries.filter_map(|entry| entry.get("name").or_else(|| entry.get("model"))?.as_str());
@@ -95,13 +101,10 @@ fn named_model(tree: &Node, section: &str, name: Option<&str>, findings: &mut Fi
     if known.contains(&name) {
         return;
     }
-    let Some(field) = tree.get(section).and_then(|section| section.get("model_name")) else { return };
+    let Some(field) = tree.get(section).and_then(|section| section.get(key)) else { return };
     let near = nearest(name, known.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
-    let what = format!(
-        "{section}.model_name: there is no model `{}`{}",
-        name.escape_debug(),
-        near.unwrap_or_default()
-    );
+    let what =
+        format!("{section}.{key}: there is no model `{}`{}", name.escape_debug(), near.unwrap_or_default());
     let help = match known.as_slice() {
         [] => "add it to `models`, or remove the key".to_owned(),
         known => format!("name one of `models`: {}", known.join(", ")),

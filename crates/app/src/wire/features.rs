@@ -7,10 +7,11 @@ use std::sync::Arc;
 use hart_agent::Features;
 use hart_agent::middleware::{
     Budget, CallLimits, ContextEditing, DynamicContext, FinishReason, Guardrail, HumanInTheLoop,
-    LoopDetection, ModelError, Sandbox, SandboxAudit, Summarization, Title, ToolError, ToolOutputBudget,
-    ToolRetry, ToolSelection, UntrustedContent, ViewImage,
+    LoopDetection, ModelError, Sandbox, SandboxAudit, Skills, Summarization, Title, ToolError,
+    ToolOutputBudget, ToolRetry, ToolSelection, UntrustedContent, ViewImage,
 };
 use hart_kernel::{BuildError, Middleware, Toggle};
+use hart_knowledge::skills::Evolution;
 
 use super::helper;
 use crate::agents::Order;
@@ -46,6 +47,7 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
         tool_error: part(parts.tool_error, ToolError::new),
         tool_retry: part(parts.tool_retry, ToolRetry::new),
         dynamic_context: part(parts.dynamic_context, DynamicContext::new),
+        skills: skills(workshop, order)?,
         summarization: part(summarization, |summarization| summarization),
         context_editing: part(parts.context_editing, ContextEditing::new),
         token_usage: parts.token_usage.into(),
@@ -95,6 +97,18 @@ fn summarization(
         Some(summariser) => made.model(summariser),
         None => made,
     }))
+}
+
+fn skills(workshop: &Workshop, order: &Order) -> Result<Option<Skills>, BuildError> {
+    let Some(offered) = workshop.config.skills.offered.clone() else { return Ok(None) };
+    let made = Skills::new(Arc::clone(&order.skills.catalogue), offered);
+    let (Some(evolution), Some(user)) = (&workshop.config.skills.evolution, &order.skills.user) else {
+        return Ok(Some(made));
+    };
+    let reviewer = helper(workshop, evolution.reviewer.as_deref())?;
+    let reviewer = reviewer.unwrap_or_else(|| Arc::clone(&order.model.model));
+    let library = Arc::clone(&workshop.skills);
+    Ok(Some(made.evolving(Evolution::new(library, user.clone(), Some(reviewer), evolution.fail_closed))))
 }
 
 fn title(workshop: &Workshop) -> Result<Option<Title>, BuildError> {

@@ -110,13 +110,24 @@ impl Chat<'_> {
         if text.is_empty() {
             return Ok(Said::Next(Exit::Done));
         }
-        if let Some(command) = Slash::parse(input) {
-            return self.obey(command);
+        match Slash::parse(input) {
+            // What is no command of the chat's may be a skill.
+            Some(Err(_)) if self.is_skill(&text) => {}
+            Some(command) => return self.obey(command),
+            None => {}
         }
         match self.demo_task(&text) {
             Some(task) => self.play(task),
             None => self.ask(Ask::new(text), self.model.name()),
         }
+    }
+
+    /// Whether a line activates a skill; a server knows by itself which there are.
+    fn is_skill(&self, text: &str) -> bool {
+        let named = hart_app::knowledge::skills::activation(text);
+        named.is_some_and(|(name, _)| {
+            self.session.is_remote() || self.session.app.skills().usable(name).is_some()
+        })
     }
 
     fn obey(&mut self, command: Result<Slash, String>) -> Result<Said, Failure> {

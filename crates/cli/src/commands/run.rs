@@ -80,15 +80,32 @@ pub(crate) struct ChoiceArgs {
 
 pub(crate) fn run(args: RunArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let thread = args.choice.thread.as_deref().map_or_else(ThreadId::generate, ThreadId::from);
-    let ask = match &args.resume {
-        Some(answer) => Ask::resume(thread, parse_answer(answer)?),
-        None => Ask::new(prompt(&args.task)?).thread(thread),
-    };
+    let task = if args.resume.is_none() { Some(prompt(&args.task)?) } else { None };
     let mut session = Session::open_at(&args.at, global, terminal)?;
+    if let Some(task) = &task {
+        known_skill(&session, task)?;
+    }
+    let ask = match (&args.resume, task) {
+        (Some(answer), _) => Ask::resume(thread, parse_answer(answer)?),
+        (None, task) => Ask::new(task.unwrap_or_default()).thread(thread),
+    };
     let model = choose(&mut session, &args)?;
     session.block_on(notice_new(&session, &args))??;
     let ask = args.choice.apply(ask, model);
     if args.json { session.block_on(json(&session, ask))? } else { plain(&session, ask) }
+}
+
+/// A skill that was misspelt is told before anything is asked; a server tells it by itself.
+fn known_skill(session: &Session, task: &str) -> Result<(), Failure> {
+    let misspelt = if session.is_remote() { None } else { session.app.misspelt_skill(task) };
+    match misspelt {
+        None => Ok(()),
+        Some((name, near)) => {
+            let near: Vec<String> = near.iter().map(|near| format!("/{near}")).collect();
+            Err(Failure::usage(format!("there is no skill `/{name}`"))
+                .help(format!("did you mean {}? `hart skills` lists all", near.join(" or "))))
+        }
+    }
 }
 
 /// The model that works, by its name; a server chooses for itself.

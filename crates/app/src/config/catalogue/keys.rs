@@ -9,6 +9,7 @@ mod content;
 mod context;
 mod sandbox;
 mod server;
+mod skills;
 mod tools;
 
 use std::borrow::Cow;
@@ -74,6 +75,7 @@ pub(super) fn own() -> Vec<Key> {
     keys.extend(bounds::keys());
     keys.extend(content::keys());
     keys.extend(server::keys());
+    keys.extend(skills::keys());
     keys.extend(sandbox::DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
         ..unused("", "A setting of DeerFlow's container sandbox.")
@@ -139,9 +141,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("suggestions", "Follow-up questions."),
     ("input_polish", "Polishing what a user typed."),
     ("tool_progress", "Stopping tools that make no progress."),
-    ("skills", "Where skills are found."),
-    ("skill_scan", "Scanning skills before they are installed."),
-    ("skill_evolution", "Letting the agent write skills."),
     ("memory", "What is remembered across threads."),
     ("agents_api", "Managing custom agents over HTTP."),
     ("database", "Where runs and threads are stored."),

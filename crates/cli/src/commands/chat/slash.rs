@@ -13,6 +13,7 @@ pub(super) const HELP: &str = "\
 /files         the files that were handed over, with their places on this machine
 /approve       decide about the calls that wait for approval
 /demo [1-3]    list the recorded tasks, or play one
+/SKILL task    do it as a skill says; `hart skills` lists them
 /help          this
 /quit          leave (or Ctrl-D)
 

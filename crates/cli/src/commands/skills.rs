@@ -1,0 +1,410 @@
+//! `hart skills`: which there are, and taking one in.
+//!
+//! Invariant: looking changes nothing; what speaks against a package is told before anything is written.
+
+use std::path::{Path, PathBuf};
+
+use hart_app::App;
+use hart_app::knowledge::skills::{
+    Catalogue, Finding, Inspected, InstallError, InstallOptions, Level, Mistake, NotInLibrary, Severity,
+    Trouble, TroubleKind,
+};
+use serde_json::{Value, json};
+
+use crate::args::GlobalArgs;
+use crate::failure::{Exit, Failure};
+use crate::session::Session;
+use crate::terminal::{Terminal, Tone, cut};
+
+const EXAMPLES: &str = "\
+Examples:
+  hart skills
+  hart skills show chart-making
+  hart skills install ./my-skill          a folder with a SKILL.md
+  hart skills install notes.skill         an archive of one
+  hart skills lint ./my-skill
+  hart skills scan notes.skill --json
+  hart skills disable slide-making
+  hart skills approve notes               after it changed and was held back
+
+To use one: hart run \"/chart-making draw …\", or let the agent choose.
+Exit code: 0, or 1 if something speaks against a package.";
+
+/// List the skills, look at one, take one in, switch one off.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct SkillsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// All there are, and what is not offered and why.
+    List(ListArgs),
+    /// What one is, with its text.
+    Show(ShowArgs),
+    /// Check a folder or a .skill archive and take it in.
+    Install(InstallArgs),
+    /// Offer them to agents.
+    Enable(SwitchArgs),
+    /// Keep them from agents.
+    Disable(SwitchArgs),
+    /// Mistakes in SKILL.md and agents.yaml.
+    Lint(LookArgs),
+    /// What speaks against a package, over all of its bytes.
+    Scan(LookArgs),
+    /// Let one be used that was held back, as it is now.
+    Approve(ApproveArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct InstallArgs {
+    /// A folder with a SKILL.md, or an archive of one.
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// Take the place of one of the same name.
+    #[arg(long)]
+    replace: bool,
+    /// Install it although the scanner would not.
+    #[arg(long)]
+    despite_findings: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct SwitchArgs {
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct LookArgs {
+    /// A folder, an archive, or the name of a skill; all skills without one.
+    #[arg(value_name = "PATH|NAME")]
+    targets: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ApproveArgs {
+    name: String,
+    /// Approve it although the scanner would not.
+    #[arg(long)]
+    despite_findings: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &SkillsArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
+    let session = Session::open(global, terminal)?;
+    let app = &session.app;
+    match &args.action {
+        None => list(&args.list, app, terminal),
+        Some(Action::List(args)) => list(args, app, terminal),
+        Some(Action::Show(args)) => show(args, app, terminal),
+        Some(Action::Install(args)) => install(args, app, terminal),
+        Some(Action::Enable(args)) => switch(args, true, app, terminal),
+        Some(Action::Disable(args)) => switch(args, false, app, terminal),
+        Some(Action::Lint(args)) => look(args, What::Mistakes, app, terminal),
+        Some(Action::Scan(args)) => look(args, What::Findings, app, terminal),
+        Some(Action::Approve(args)) => approve(args, app, terminal),
+    }
+}
+
+fn list(args: &ListArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
+    let skills = app.skills();
+    if args.json {
+        let all: Vec<_> = skills.all().collect();
+        terminal.line(&json!({"skills": all, "not_offered": skills.troubles()}).to_string())?;
+        return Ok(Exit::Done);
+    }
+    if skills.all().len() == 0 {
+        terminal.note("there are no skills; `hart skills install PATH` takes one in");
+    }
+    let width = skills.all().map(|skill| skill.name().len()).max().unwrap_or(0);
+    for skill in skills.all() {
+        let name = format!("{:<width$}", skill.name());
+        let (name, state) = match skill.enabled {
+            true => (terminal.out.paint(Tone::Strong, name), ""),
+            false => (terminal.out.paint(Tone::Dim, name), "off  "),
+        };
+        let root = terminal.out.paint(Tone::Dim, format!("{:<6}", skill.root.name()));
+        let description = skill.manifest.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        terminal.line(&format!("{name}  {root}  {state}{}", cut(&description, 90)))?;
+    }
+    tell_troubles(&skills, terminal);
+    Ok(Exit::Done)
+}
+
+fn tell_troubles(skills: &Catalogue, terminal: &Terminal) {
+    for Trouble { name, place, kind, message, help } in skills.troubles() {
+        let what = match kind {
+            TroubleKind::Malformed => "not a skill",
+            TroubleKind::Shadowed => "not used",
+            TroubleKind::Held => "held back",
+            TroubleKind::Setup => "setup",
+        };
+        let heading = terminal.err.paint(Tone::Warn, format!("{what}:"));
+        let name = if name.is_empty() { place.clone() } else { format!("{name} ({place})") };
+        terminal.note(&format!("{heading} {name}: {message}"));
+        terminal.note(&format!("  {} {help}", terminal.err.paint(Tone::Good, "help:")));
+    }
+}
+
+fn show(args: &ShowArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
+    let skills = app.skills();
+    let skill = skills.get(&args.name).ok_or_else(|| unknown(&skills, &args.name))?;
+    let body = skill.body()?;
+    if args.json {
+        let mut json = json!(skill);
+        if let Value::Object(map) = &mut json {
+            map.insert("body".to_owned(), body.into());
+        }
+        terminal.line(&json.to_string())?;
+        return Ok(Exit::Done);
+    }
+    let manifest = &skill.manifest;
+    terminal.line(&terminal.out.paint(Tone::Strong, skill.name()))?;
+    terminal.line(&manifest.description)?;
+    let state = if skill.enabled { "on" } else { "off" };
+    let tools = manifest.allowed_tools.as_ref().map(|tools| tools.join(", "));
+    let folder = skill.folder.as_ref().map(|folder| folder.display().to_string());
+    for (what, value) in [
+        ("from", Some(skill.root.name().to_owned())),
+        ("state", Some(state.to_owned())),
+        ("version", manifest.version.clone()),
+        ("author", manifest.author.clone()),
+        ("license", manifest.license.clone()),
+        ("needs", manifest.compatibility.clone()),
+        ("tools", tools),
+        ("folder", folder),
+        ("seen at", Some(skill.shown_folder().to_owned())),
+        ("hash", Some(skill.hash.clone())),
+    ] {
+        if let Some(value) = value {
+            terminal.line(&format!("{} {value}", terminal.out.paint(Tone::Dim, format!("{what:<8}"))))?;
+        }
+    }
+    for (path, size) in &skill.files {
+        terminal.line(&terminal.out.paint(Tone::Dim, format!("  {path}  {size} bytes")))?;
+    }
+    terminal.line("")?;
+    terminal.line(&body)?;
+    Ok(Exit::Done)
+}
+
+fn install(args: &InstallArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
+    let options = InstallOptions { replace: args.replace, despite_findings: args.despite_findings };
+    let installed = match app.install_skill(&args.path, options) {
+        Ok(installed) => installed,
+        Err(error) => return Err(not_installed(error, terminal)),
+    };
+    if args.json {
+        terminal.line(&json!(installed).to_string())?;
+        return Ok(Exit::Done);
+    }
+    tell_mistakes(&installed.mistakes, terminal);
+    tell_findings(installed.findings.iter().filter(|finding| finding.level > Level::Note), terminal);
+    let verb = if installed.replaced { "replaced" } else { "installed" };
+    terminal.line(&format!("{verb} {} ({} files)", installed.name, installed.files))?;
+    terminal.note(&format!("to use it: hart run \"/{} …\"", installed.name));
+    Ok(Exit::Done)
+}
+
+fn not_installed(error: InstallError, terminal: &Terminal) -> Failure {
+    match &error {
+        InstallError::Malformed { mistakes, .. } => {
+            tell_mistakes(mistakes, terminal);
+            Failure::failed(error)
+        }
+        InstallError::Findings { findings, .. } => {
+            tell_findings(findings.iter(), terminal);
+            Failure::failed(error).help("look at these places; `--despite-findings` installs it all the same")
+        }
+        InstallError::Exists { .. } => {
+            Failure::new(Exit::Usage, error.into()).help("`--replace` puts this one in its place")
+        }
+        InstallError::NoPackage { .. } => Failure::new(Exit::Usage, error.into())
+            .help("name a folder with a SKILL.md, or a .skill archive (a zip) of one"),
+        InstallError::Io { .. } => Failure::failed(error),
+    }
+}
+
+fn switch(args: &SwitchArgs, on: bool, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
+    for name in &args.names {
+        app.enable_skill(name, on).map_err(refused)?;
+        if !args.json {
+            terminal.note(&format!(
+                "`{name}` is {} for runs that begin from now on",
+                if on { "on" } else { "off" }
+            ));
+        }
+    }
+    if args.json {
+        let switched: Vec<_> = args.names.iter().map(|name| json!({"name": name, "enabled": on})).collect();
+        terminal.line(&json!(switched).to_string())?;
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Mistakes,
+    Findings,
+}
+
+fn look(args: &LookArgs, what: What, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut bad = false;
+    let mut told = Vec::new();
+    for (label, inspected) in inspected(args, app)? {
+        let inspected = match inspected {
+            Ok(inspected) => inspected,
+            Err(error) => {
+                bad = true;
+                told.push(json!({"target": label, "error": error.to_string()}));
+                if !args.json {
+                    terminal.note(&format!("{} {error}", terminal.err.paint(Tone::Bad, "error:")));
+                }
+                continue;
+            }
+        };
+        let broken = inspected.manifest.is_none();
+        match what {
+            What::Mistakes => {
+                bad |= broken;
+                told.push(json!({"target": label, "ok": !broken, "mistakes": inspected.mistakes}));
+                if !args.json {
+                    tell_mistakes(&inspected.mistakes, terminal);
+                    let count = inspected.mistakes.len();
+                    terminal.line(&format!(
+                        "{label}: {}",
+                        if count == 0 { "no mistakes".to_owned() } else { format!("{count} to mend") }
+                    ))?;
+                }
+            }
+            What::Findings => {
+                let scan = &inspected.scan;
+                bad |= scan.blocked();
+                told.push(json!({"target": label, "ok": !scan.blocked(), "scan": scan}));
+                if !args.json {
+                    tell_findings(scan.findings.iter(), terminal);
+                    let verdict = if scan.blocked() { "not to be used" } else { "nothing speaks against it" };
+                    terminal
+                        .line(&format!("{label}: {verdict} ({} files, {} bytes)", scan.files, scan.bytes))?;
+                }
+            }
+        }
+    }
+    if args.json {
+        terminal.line(&json!(told).to_string())?;
+    }
+    Ok(if bad { Exit::Failed } else { Exit::Done })
+}
+
+type Looked = (String, Result<Inspected, InstallError>);
+
+/// What is there as a file counts before a skill of that name.
+fn inspected(args: &LookArgs, app: &App) -> Result<Vec<Looked>, Failure> {
+    let skills = app.skills();
+    let of = |name: &str| {
+        let skill = skills.get(name)?;
+        let package = skill.package().map_err(|source| InstallError::Io { name: name.to_owned(), source });
+        let failed = |source| InstallError::NoPackage { place: name.to_owned(), source };
+        Some(package.and_then(|package| Inspected::of(package, Some(name)).map_err(failed)))
+    };
+    if args.targets.is_empty() {
+        let all = skills.all().filter_map(|skill| Some((skill.name().to_owned(), of(skill.name())?)));
+        return Ok(all.collect());
+    }
+    let looked = args.targets.iter().map(|target| {
+        let path = Path::new(target);
+        if path.exists() {
+            return Ok((target.clone(), Inspected::read(path)));
+        }
+        of(target).map(|looked| (target.clone(), looked)).ok_or_else(|| unknown(&skills, target))
+    });
+    looked.collect()
+}
+
+fn approve(args: &ApproveArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
+    // What is new is looked at first.
+    app.skills();
+    let folder = app.approve_skill(&args.name, args.despite_findings).map_err(|error| {
+        if let NotInLibrary::Findings { findings, .. } = &error {
+            tell_findings(findings.iter(), terminal);
+        }
+        refused(error)
+    })?;
+    match args.json {
+        true => terminal.line(&json!({"name": args.name, "folder": folder}).to_string())?,
+        false => terminal.note(&format!("`{}` may be used: {}", args.name, folder.display())),
+    }
+    Ok(Exit::Done)
+}
+
+fn refused(error: NotInLibrary) -> Failure {
+    match &error {
+        NotInLibrary::Unknown { .. } | NotInLibrary::NotHeld { .. } => {
+            Failure::new(Exit::Usage, error.into())
+        }
+        _ => Failure::failed(error),
+    }
+}
+
+fn unknown(skills: &Catalogue, name: &str) -> Failure {
+    let failure = Failure::usage(format!("there is no skill `{name}`, and no file or folder of that name"));
+    match skills.near(name).as_slice() {
+        [] => failure.help("`hart skills list` shows those there are"),
+        near => failure.help(format!("did you mean {}?", near.join(" or "))),
+    }
+}
+
+fn tell_mistakes(mistakes: &[Mistake], terminal: &Terminal) {
+    for Mistake { severity, file, line, message, help } in mistakes {
+        let heading = match severity {
+            Severity::Error => terminal.err.paint(Tone::Bad, "error:"),
+            Severity::Warning => terminal.err.paint(Tone::Warn, "warning:"),
+        };
+        terminal.note(&format!("{heading} {message}"));
+        terminal.note(&format!("  --> {file}:{line}"));
+        terminal.note(&format!("  {} {help}", terminal.err.paint(Tone::Good, "help:")));
+    }
+}
+
+fn tell_findings<'a>(findings: impl Iterator<Item = &'a Finding>, terminal: &Terminal) {
+    for finding in findings {
+        let heading = match finding.level {
+            Level::Block => terminal.err.paint(Tone::Bad, "refused:"),
+            Level::Warn => terminal.err.paint(Tone::Warn, "warning:"),
+            Level::Note => terminal.err.paint(Tone::Dim, "note:"),
+        };
+        terminal.note(&format!("{heading} {finding}"));
+        terminal.note(&format!("  {} {}", terminal.err.paint(Tone::Good, "help:"), finding.help));
+    }
+}

@@ -1,0 +1,39 @@
+//! Skills: folders with a `SKILL.md` that say how a kind of work is done.
+//!
+//! Invariant: a skill is offered only if every byte of its package is the one that was scanned and locked.
+
+mod agents_file;
+mod archive;
+mod bundled;
+mod catalogue;
+mod evolve;
+mod install;
+mod library;
+mod lock;
+mod manifest;
+mod package;
+mod review;
+mod scan;
+mod slash;
+mod stamps;
+mod states;
+mod tool_names;
+
+pub use agents_file::{AGENTS_FILE, SkillAgent};
+pub use bundled::{bundled, lay_out};
+pub use catalogue::{Catalogue, Root, Skill, Trouble, TroubleKind};
+pub use evolve::{Change, Changed, Evolution, EvolveError, HistoryEntry};
+pub use install::{Inspected, InstallError, InstallOptions, Installed};
+pub use library::{Library, LibraryConfig, NotInLibrary};
+pub use lock::{Approval, Held};
+pub use manifest::{Document, MANIFEST, Manifest, Mistake, Severity, is_name};
+pub use package::{Limits, Package, PackageError, PackagedFile};
+pub use review::{Opinion, Review, ReviewError, has_executables, review};
+pub use scan::{Finding, Level, Scan, scan};
+pub use slash::{activation, is_reserved};
+pub use tool_names::native_tool;
+
+/// Where skills are seen by the agent.
+pub const SHOWN_AT: &str = "/mnt/skills";
+/// Where a user's own are.
+pub const USER_SHOWN_AT: &str = "/mnt/user-skills";
