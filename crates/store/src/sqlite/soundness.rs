@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Looking through a file takes time in proportion to it, which every command would pay.
 pub(super) fn must_be_checked(path: &Path) -> bool {
@@ -23,10 +23,12 @@ pub(super) fn closed(path: &Path) {
     if beside(path, "-wal").exists() {
         return;
     }
-    // The clock of a file system ticks slowly. A time in the past is another one than that of the next write, however
-    // soon that comes.
-    let past = SystemTime::now() - Duration::from_secs(1);
-    let set = File::options().write(true).open(path).and_then(|file| file.set_modified(past));
+    // The clock of a file system ticks slowly. An earlier time is another one than that of the next write, however soon
+    // that comes.
+    let set = File::options().write(true).open(path).and_then(|file| {
+        let written = file.metadata()?.modified()?;
+        file.set_modified(written.checked_sub(Duration::from_secs(1)).unwrap_or(written))
+    });
     if let (Ok(()), Some(state)) = (set, state(path)) {
         let _ = fs::write(beside(path, MARK), state);
     }
