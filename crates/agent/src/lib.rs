@@ -11,6 +11,7 @@ mod chain;
 mod clearing;
 pub mod compaction;
 mod features;
+pub mod follow_up;
 pub mod guardrails;
 mod loops;
 pub mod middleware;

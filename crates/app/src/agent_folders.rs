@@ -3,6 +3,8 @@
 //! Invariant: what is on the disk now is what the next run gets; a folder that cannot be read takes nothing from the
 //! others.
 
+mod save;
+
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use crate::config::AgentConfig;
+
+pub(crate) use save::NotSaved;
 
 /// One of them.
 #[derive(Clone, Debug)]

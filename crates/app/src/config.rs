@@ -3,6 +3,7 @@
 //! Invariant: nothing past [`AppConfig::load`] reads a file, a variable or a default again.
 
 mod agent;
+mod around;
 mod calls;
 mod catalogue;
 mod check;
@@ -33,7 +34,8 @@ use hart_sandbox::SandboxConfig;
 use hart_tools::ToolOutputConfig;
 use serde_json::Value;
 
-pub(crate) use agent::AgentConfig;
+pub(crate) use agent::{AgentConfig, agent_settings, agent_text};
+pub use around::{AroundConfig, InputPolishConfig, SuggestionsConfig};
 pub use catalogue::{Key, Kind, catalogue};
 pub use consent::ConsentConfig;
 pub use explain::{Explanation, Origin};
@@ -69,6 +71,8 @@ pub struct AppConfig {
     pub sandbox_audit_file: bool,
     /// The other parts of the chain.
     pub middleware: MiddlewareConfig,
+    /// What a server does around conversations.
+    pub around: AroundConfig,
     /// Who may do what.
     pub consent: ConsentConfig,
     /// Where skills are, how they are offered, who may write them.
@@ -207,6 +211,7 @@ impl AppConfig {
         let read_before_write = section::<typed::ReadBeforeWrite>(&tree, "read_before_write", findings);
         let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
         let middleware = MiddlewareConfig::read(&tree, findings);
+        let around = AroundConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
         let server = ServerConfig::read(&tree, env, findings);
         let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
@@ -229,6 +234,7 @@ impl AppConfig {
             sandbox_audit: audit.enabled,
             sandbox_audit_file: audit.log_file,
             middleware,
+            around,
             consent,
             skills,
             server,

@@ -2,11 +2,17 @@
 //!
 //! Invariant: a file is read through the thread's sandbox, so that no link in it leads out.
 
+mod agents;
+mod files;
+mod helpers;
+mod skills;
+
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::{FileError, House};
+use hart_gateway::{Agents, FileError, Files, Helpers, House, Skills};
 use hart_kernel::async_trait;
+use hart_models::ModelConfig;
 use hart_runtime::Workspace;
 use hart_sandbox::{SandboxError, SandboxProvider, SnapshotError, Snapshots, VPath};
 use hart_types::RunId;
@@ -22,8 +28,7 @@ const OWN: &str = "/mnt/user-data/";
 impl House for Workshop {
     async fn models(&self) -> Result<Vec<Value>, String> {
         let models = models(self).await.map_err(|error| error.to_string())?;
-        let json = |model: &ModelInfo| serde_json::to_value(model).unwrap_or_default();
-        Ok(models.iter().map(json).collect())
+        Ok(models.iter().map(|model| told(self, model)).collect())
     }
 
     async fn file(&self, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError> {
@@ -43,10 +48,51 @@ impl House for Workshop {
             }
         }
     }
+
+    async fn window(&self, model: &str) -> Option<u64> {
+        let (config, _) = choice::connected(self, Some(model)).await.ok()?;
+        config.context_window.map(u64::from)
+    }
+
+    fn counts_tokens(&self) -> bool {
+        self.config.middleware.token_usage
+    }
+
+    fn files(&self) -> Option<&dyn Files> {
+        Some(self)
+    }
+
+    fn skills(&self) -> Option<&dyn Skills> {
+        Some(self)
+    }
+
+    fn agents(&self) -> Option<&dyn Agents> {
+        Some(self)
+    }
+
+    fn helpers(&self) -> Option<&dyn Helpers> {
+        Some(self)
+    }
 }
 
 pub(crate) async fn models(workshop: &Workshop) -> Result<Vec<ModelInfo>, ChooseError> {
     Ok(choice::list(workshop).await?.into_iter().map(info).collect())
+}
+
+/// With what DeerFlow's frontend asks of a model.
+fn told(workshop: &Workshop, model: &ModelInfo) -> Value {
+    let config = workshop.config.model(&model.name);
+    let mut told = serde_json::to_value(model).unwrap_or_default();
+    if let Some(map) = told.as_object_mut() {
+        let shown = config.and_then(|config| config.display_name.as_deref()).unwrap_or(&model.name);
+        map.insert("display_name".to_owned(), shown.into());
+        let can = |ask: fn(&ModelConfig) -> bool| config.is_some_and(ask);
+        map.insert("supports_thinking".to_owned(), can(|config| config.supports_thinking).into());
+        let effort = can(|config| config.supports_reasoning_effort);
+        map.insert("supports_reasoning_effort".to_owned(), effort.into());
+        map.insert("supports_vision".to_owned(), can(|config| config.supports_vision).into());
+    }
+    told
 }
 
 fn info(listing: ModelListing) -> ModelInfo {
@@ -74,6 +120,9 @@ fn of_file(error: SandboxError) -> FileError {
         SandboxError::IsDirectory(_) | SandboxError::NotAFile { .. } | SandboxError::TooLarge { .. } => {
             FileError::Refused(error.to_string())
         }
+        SandboxError::AlreadyExists(_) => FileError::Exists,
+        SandboxError::ReadOnly(_) | SandboxError::NotEmpty(_) => FileError::Refused(error.to_string()),
+        SandboxError::DiskFull { .. } => FileError::Full(error.to_string()),
         error => FileError::Failed(error.to_string()),
     }
 }

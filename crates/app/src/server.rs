@@ -82,7 +82,8 @@ impl Server {
         let settings = Settings::default()
             .body_limit(config.body_limit)
             .request_timeout(config.request_timeout)
-            .private_webhooks(config.private_webhooks);
+            .private_webhooks(config.private_webhooks)
+            .uploads(app.config().around.uploads);
         let (listener, access) = listen_as(host, port, access).await?;
         let runtime = app.runtime_adopting(Adopt::Everything).await?.clone();
         let house = house::of(&app.workshop);

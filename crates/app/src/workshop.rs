@@ -24,7 +24,7 @@ pub(crate) struct Workshop {
     pub(crate) skills: Arc<Library>,
     pub(crate) profiles: Profiles,
     /// The user's own.
-    pub(crate) agents: AgentFolders,
+    pub(crate) agents: Arc<AgentFolders>,
     pub(crate) extensions: Extensions,
 }
 
@@ -37,7 +37,7 @@ impl Workshop {
             sandboxes: Arc::new(wire::sandboxes(&config)?),
             skills: Arc::new(wire::skills(&config)),
             profiles: Profiles::new(&config.home),
-            agents: AgentFolders::in_home(&config.home),
+            agents: Arc::new(AgentFolders::in_home(&config.home)),
             extensions,
             env,
             config,

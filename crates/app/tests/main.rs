@@ -19,4 +19,5 @@ mod either_client;
 mod guide;
 mod middleware;
 mod middleware_at_work;
+mod native;
 mod settings_at_work;

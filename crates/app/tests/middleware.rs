@@ -159,7 +159,7 @@ tool_progress: {enabled: false}
             "sections not used by this version: tool_progress",
             "keys not used by this version: summarization.preserve_recent_skill_count, \
              summarization.skill_file_read_tool_names, loop_detection.max_tracked_threads, \
-             safety_finish_reason.detectors, uploads.max_files, uploads.pdf_converter",
+             safety_finish_reason.detectors, uploads.pdf_converter",
         ]
     );
 }

@@ -9,6 +9,7 @@ mod suite {
     mod config;
     mod damage;
     mod errors;
+    mod frontend;
     mod info;
     mod models;
     mod reconnect;

@@ -3,11 +3,13 @@
 //! Invariant: a permanent error is never a 5xx: clients ask again after those.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::StoreError;
 use hart_runtime::{AssistantError, CancelError, StartError, StateError};
 use serde_json::json;
+
+use crate::native;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {
@@ -45,8 +47,11 @@ impl IntoResponse for ApiError {
     }
 }
 
-pub(crate) async fn not_found() -> ApiError {
-    ApiError::not_found("Not Found")
+pub(crate) async fn not_found(uri: Uri) -> ApiError {
+    match native::subsystem(uri.path()) {
+        Some(subsystem) => native::not_here(subsystem),
+        None => ApiError::not_found("Not Found"),
+    }
 }
 
 pub(crate) async fn method_not_allowed() -> ApiError {

@@ -11,7 +11,10 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use sha2::{Digest, Sha256};
+
 use crate::error::ApiError;
+use crate::native::auth;
 
 #[derive(Clone, Default)]
 pub struct Access {
@@ -38,9 +41,10 @@ const EXPOSED: &str = "content-location, location, x-pagination-total, x-paginat
 
 pub(crate) async fn watch(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let checked = access.check(request.method(), request.headers(), origin.as_ref());
+    let checked = access.check(request.headers(), origin.as_ref());
+    let checked = checked.map_err(IntoResponse::into_response).and_then(|()| access.let_in(&request));
     let mut response = match checked {
-        Err(error) => error.into_response(),
+        Err(refused) => refused,
         Ok(()) if request.method() == Method::OPTIONS => preflight(request.headers()),
         Ok(()) => next.run(request).await,
     };
@@ -54,12 +58,7 @@ pub(crate) async fn watch(State(access): State<Arc<Access>>, request: Request, n
 }
 
 impl Access {
-    fn check(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        origin: Option<&HeaderValue>,
-    ) -> Result<(), ApiError> {
+    fn check(&self, headers: &HeaderMap, origin: Option<&HeaderValue>) -> Result<(), ApiError> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         if !self.allows_host(host) {
             let detail = format!("this server does not go by `{host}`; add it to `server.allowed_hosts`");
@@ -72,12 +71,46 @@ impl Access {
             let detail = "pages of this origin may not call this server; add it to `server.allowed_origins`";
             return Err(ApiError::new(StatusCode::FORBIDDEN, detail));
         }
-        match &self.token {
-            Some(token) if method != Method::OPTIONS && !presented(headers, token) => {
-                Err(ApiError::new(StatusCode::UNAUTHORIZED, "a token is needed: `Authorization: Bearer …`"))
-            }
-            _ => Ok(()),
+        Ok(())
+    }
+
+    /// With the token, with what signing in gave for it, or to the door where one signs in.
+    fn let_in(&self, request: &Request) -> Result<(), Response> {
+        let (method, headers, path) = (request.method(), request.headers(), request.uri().path());
+        let Some(token) = &self.token else { return Ok(()) };
+        if method == Method::OPTIONS || DOORS.contains(&path) || presented(headers, token) {
+            return Ok(());
         }
+        if cookie(headers, "access_token")
+            .is_some_and(|given| same(given.as_bytes(), session_of(token).as_bytes()))
+        {
+            // A page elsewhere can make a browser send its cookies, but cannot read them.
+            let said = headers.get("x-csrf-token").and_then(|said| said.to_str().ok());
+            let kept = cookie(headers, "csrf_token");
+            return match method.is_safe() || said.zip(kept).is_some_and(|(said, kept)| said == kept) {
+                true => Ok(()),
+                false => Err(auth::refused(
+                    StatusCode::FORBIDDEN,
+                    "csrf_failed",
+                    "the header X-CSRF-Token must say what the cookie csrf_token says",
+                )),
+            };
+        }
+        let why = "a token is needed: `Authorization: Bearer …`";
+        Err(match path.starts_with("/api/v1/auth/") {
+            true => auth::refused(StatusCode::UNAUTHORIZED, "not_authenticated", why),
+            false => ApiError::new(StatusCode::UNAUTHORIZED, why).into_response(),
+        })
+    }
+
+    /// Whether these are the words that let one in.
+    pub(crate) fn is_token(&self, given: &str) -> bool {
+        self.token.as_ref().is_none_or(|token| same(given.as_bytes(), token.as_bytes()))
+    }
+
+    /// What a browser keeps instead of the token.
+    pub(crate) fn session(&self) -> Option<String> {
+        self.token.as_deref().map(session_of)
     }
 
     fn allows_host(&self, host: &str) -> bool {
@@ -92,6 +125,29 @@ impl Access {
         let name = origin.split_once("://").map(|(_, rest)| without_port(rest)).unwrap_or_default();
         is_loopback(name) || self.origins.iter().any(|known| known == origin)
     }
+}
+
+/// Where one signs in, and what is asked before.
+const DOORS: [&str; 6] = [
+    "/api/v1/auth/setup-status",
+    "/api/v1/auth/providers",
+    "/api/v1/auth/login/local",
+    "/api/v1/auth/logout",
+    "/api/v1/auth/register",
+    "/api/v1/auth/initialize",
+];
+
+/// Gone with the token it is made from, which it does not tell.
+fn session_of(token: &str) -> String {
+    let digest = Sha256::new().chain_update(b"hart session\0").chain_update(token).finalize();
+    digest.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 fn preflight(headers: &HeaderMap) -> Response {

@@ -6,6 +6,7 @@ mod error;
 mod events;
 mod gap;
 mod guard;
+mod multipart;
 mod native;
 mod openapi;
 mod otlp;
@@ -31,11 +32,11 @@ use readers::Readers;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
-pub use native::{FileError, House, NoHouse};
+pub use native::{Agents, FileError, FileInfo, Files, Helpers, House, Incoming, NoHouse, OpenFile, Skills};
 pub use otlp::{OtlpError, OtlpExporter};
 pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};
-pub use settings::Settings;
+pub use settings::{Settings, UploadLimits};
 pub use tend::tend;
 
 /// What every handler is given.
@@ -49,9 +50,11 @@ pub(crate) struct Gateway {
     pub(crate) readers: Readers,
     /// What there is beyond threads and runs.
     pub(crate) house: Arc<dyn House>,
+    /// Who may ask.
+    pub(crate) access: Arc<Access>,
 }
 
-/// All routes: LangGraph's at `/` and at `/api/langgraph`, hart's own below `/api`.
+/// All routes: LangGraph's at `/`, at `/api/langgraph` and at `/api`, hart's own below `/api`.
 pub fn router(runtime: Runtime, access: Access, closing: CancellationToken) -> Router {
     router_with(runtime, access, closing, Settings::default())
 }
@@ -74,16 +77,20 @@ pub fn router_of(
     closing: CancellationToken,
     settings: Settings,
 ) -> Router {
-    let gateway = Gateway { runtime, closing, settings, readers: Readers::default(), house };
+    let access = Arc::new(access);
+    let readers = Readers::default();
+    let gateway = Gateway { runtime, closing, settings, readers, house, access: Arc::clone(&access) };
     let langgraph = routes::table().into_router();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())
+        // DeerFlow's own addresses for the same.
+        .nest("/api", langgraph.clone())
         .merge(langgraph)
         .merge(native::table().into_router())
         .fallback(error::not_found)
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(gateway)
-        .layer(axum::middleware::from_fn_with_state(Arc::new(access), guard::watch))
+        .layer(axum::middleware::from_fn_with_state(access, guard::watch))
         .layer(axum::extract::DefaultBodyLimit::max(settings.body_limit))
         .layer(axum::middleware::from_fn_with_state(settings, request::attend))
 }

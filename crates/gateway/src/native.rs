@@ -1,16 +1,30 @@
 //! hart's own routes beside LangGraph's: runs by their id, what they changed, models, files.
 //!
-//! Invariant: a file goes out as something to keep, never as a page of this server.
+//! Invariant: what a server does not have is refused by its name; nothing is pretended.
+
+mod agents;
+mod archive;
+mod artifacts;
+pub(crate) mod auth;
+mod branches;
+mod feedback;
+mod files;
+mod helpers;
+mod messages;
+mod missing;
+mod range;
+mod skills;
+mod uploads;
+mod usage;
 
 use std::fmt;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::StatusCode;
 use hart_kernel::async_trait;
-use hart_runtime::Workspace;
 use hart_runtime::port::RunQuery;
+use hart_runtime::{Run, Workspace};
 use hart_types::RunId;
 use serde_json::{Value, json};
 
@@ -19,6 +33,12 @@ use crate::error::{ApiError, ApiResult};
 use crate::openapi::{Table, get};
 use crate::parse::{Path, Query, limit_of, thread_id};
 use crate::wire::run;
+
+pub use agents::Agents;
+pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
+pub use helpers::Helpers;
+pub(crate) use missing::subsystem;
+pub use skills::Skills;
 
 /// What a server can tell beyond threads and runs. Implemented where agents are configured.
 #[async_trait]
@@ -31,19 +51,36 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
 
     /// What a run did to the thread's files, as DeerFlow's clients are told; `None` where that is not known.
     async fn changes(&self, of: &Workspace, run: &RunId) -> Option<Value>;
-}
 
-/// Why there is no content of a file.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    #[error("there is no such file")]
-    NotFound,
-    /// It is there, but not to be had like this: a directory, or too large.
-    #[error("{0}")]
-    Refused(String),
-    /// It may be to be had later.
-    #[error("{0}")]
-    Failed(String),
+    /// How many tokens a model takes at once.
+    async fn window(&self, _model: &str) -> Option<u64> {
+        None
+    }
+
+    /// Whether agents write down what their calls take.
+    fn counts_tokens(&self) -> bool {
+        false
+    }
+
+    /// The files of threads, where agents have any.
+    fn files(&self) -> Option<&dyn Files> {
+        None
+    }
+
+    /// Skills, where there are any.
+    fn skills(&self) -> Option<&dyn Skills> {
+        None
+    }
+
+    /// Agents of the user's own, where there are such.
+    fn agents(&self) -> Option<&dyn Agents> {
+        None
+    }
+
+    /// Models that help around a conversation.
+    fn helpers(&self) -> Option<&dyn Helpers> {
+        None
+    }
 }
 
 /// For agents that bring their models and files with them.
@@ -79,15 +116,21 @@ pub(crate) fn table() -> Table {
         .route("/api/runs/{run}", get("Read a run by its id alone", one_run))
         .route("/api/models", get("The models there are to choose from, the default first", models))
         .route("/api/models/{model}", get("Read a model", one_model))
-        .route("/api/threads/{thread}/token-usage", get("What the runs of a thread used", token_usage))
-        .route(
-            "/api/threads/{thread}/artifacts/{*path}",
-            get("A file that the agent of a thread can see", artifact).query(&[("download", "boolean")]),
-        )
         .route(
             "/api/threads/{thread}/runs/{run}/workspace-changes",
             get("What a run did to the files of its thread", workspace_changes),
         )
+        .route("/api/features", get("Which parts this server has", features))
+        .and(agents::table())
+        .and(artifacts::table())
+        .and(auth::table())
+        .and(branches::table())
+        .and(feedback::table())
+        .and(helpers::table())
+        .and(messages::table())
+        .and(skills::table())
+        .and(uploads::table())
+        .and(usage::table())
 }
 
 async fn runs(State(gateway): State<Gateway>, query: Query) -> ApiResult<Json<Value>> {
@@ -111,7 +154,7 @@ async fn one_run(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiR
 
 async fn models(State(gateway): State<Gateway>) -> ApiResult<Json<Value>> {
     let models = gateway.house.models().await.map_err(ApiError::conflict)?;
-    Ok(Json(json!({ "models": models })))
+    Ok(Json(json!({"models": models, "token_usage": {"enabled": gateway.house.counts_tokens()}})))
 }
 
 async fn one_model(State(gateway): State<Gateway>, Path(name): Path<String>) -> ApiResult<Json<Value>> {
@@ -120,56 +163,38 @@ async fn one_model(State(gateway): State<Gateway>, Path(name): Path<String>) -> 
     found.map(Json).ok_or_else(|| ApiError::not_found(format!("Model '{name}' not found")))
 }
 
-/// As DeerFlow's clients are told, and what it cost.
-async fn token_usage(State(gateway): State<Gateway>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
-    let of = workspace(&gateway, &thread).await?;
-    let (totals, runs) = gateway.runtime.store().thread_totals(&of.thread).await?;
-    Ok(Json(json!({
-        "thread_id": of.thread,
-        "total_tokens": totals.usage.total_tokens,
-        "total_input_tokens": totals.usage.input_tokens,
-        "total_output_tokens": totals.usage.output_tokens,
-        "total_runs": runs,
-        "total_cost": totals.cost,
-        "llm_call_count": totals.model_calls,
-    })))
-}
-
-async fn artifact(
-    State(gateway): State<Gateway>,
-    Path((thread, path)): Path<(String, String)>,
-    query: Query,
-) -> ApiResult<impl IntoResponse> {
-    let of = workspace(&gateway, &thread).await?;
-    let path = format!("/{path}");
-    let content = gateway.house.file(&of, &path).await.map_err(|error| match error {
-        FileError::NotFound => ApiError::not_found(format!("Artifact not found: {path}")),
-        FileError::Refused(why) => ApiError::unprocessable(why),
-        FileError::Failed(why) => {
-            tracing::error!(thread = %of.thread, path, why, "a file of a thread cannot be read");
-            ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, why)
-        }
-    })?;
-    let (kind, active) = kind_of(&path);
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    if active || query.flag("download") {
-        headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-    }
-    Ok((StatusCode::OK, headers, content))
-}
-
 async fn workspace_changes(
     State(gateway): State<Gateway>,
     Path((thread, run)): Path<(String, String)>,
 ) -> ApiResult<Json<Value>> {
     let of = workspace(&gateway, &thread).await?;
-    let run = gateway.runtime.store().run(&RunId::from(run.as_str())).await?;
-    let run = run.filter(|run| run.thread == of.thread);
-    let run = run.ok_or_else(|| ApiError::not_found("Run not found"))?;
+    let run = run_of(&gateway, &thread, &run).await?;
     let changes = gateway.house.changes(&of, &run.id).await;
     Ok(Json(changes.unwrap_or_else(|| json!({"available": false, "version": 1, "files": []}))))
+}
+
+/// DeerFlow's frontend shows what is on.
+async fn features(State(gateway): State<Gateway>) -> Json<Value> {
+    let on = |enabled: bool| json!({ "enabled": enabled });
+    let agents = gateway.house.agents().is_some_and(Agents::enabled);
+    Json(json!({"agents_api": on(agents), "browser_control": on(false), "mcp_tasks": on(false)}))
+}
+
+/// A run of this thread.
+async fn run_of(gateway: &Gateway, thread: &str, run: &str) -> ApiResult<Run> {
+    let of = workspace(gateway, thread).await?;
+    let run = gateway.runtime.store().run(&RunId::from(run)).await?;
+    run.filter(|run| run.thread == of.thread).ok_or_else(|| ApiError::not_found("Run not found"))
+}
+
+fn files(gateway: &Gateway) -> ApiResult<&dyn Files> {
+    gateway.house.files().ok_or_else(|| not_here("files"))
+}
+
+/// What this server has nothing for. It is no failure: asking again is of no use.
+pub(crate) fn not_here(subsystem: &str) -> ApiError {
+    let detail = format!("`{subsystem}` is not a part of this server");
+    ApiError::new(StatusCode::NOT_IMPLEMENTED, detail)
 }
 
 async fn workspace(gateway: &Gateway, thread: &str) -> ApiResult<Workspace> {
@@ -177,45 +202,4 @@ async fn workspace(gateway: &Gateway, thread: &str) -> ApiResult<Workspace> {
     let row = gateway.runtime.store().thread(&id).await?;
     let row = row.ok_or_else(|| ApiError::not_found(format!("Thread with ID {id} not found")))?;
     Ok(Workspace { thread: row.id, user: row.user })
-}
-
-/// What a browser may take it for, and whether it could act there.
-fn kind_of(path: &str) -> (&'static str, bool) {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
-    match ending.as_str() {
-        "txt" | "md" | "log" | "py" | "rs" | "js" | "ts" | "sh" | "yaml" | "yml" | "toml" => {
-            ("text/plain; charset=utf-8", false)
-        }
-        "csv" => ("text/csv; charset=utf-8", false),
-        "json" => ("application/json", false),
-        "png" => ("image/png", false),
-        "jpg" | "jpeg" => ("image/jpeg", false),
-        "gif" => ("image/gif", false),
-        "webp" => ("image/webp", false),
-        "pdf" => ("application/pdf", false),
-        "html" | "htm" => ("text/html; charset=utf-8", true),
-        "xhtml" => ("application/xhtml+xml", true),
-        "svg" => ("image/svg+xml", true),
-        "xml" => ("application/xml", true),
-        _ => ("application/octet-stream", true),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::kind_of;
-
-    #[test]
-    fn what_could_act_in_a_browser_is_kept_instead() {
-        for (path, active) in [
-            ("/mnt/user-data/outputs/a.png", false),
-            ("/a.TXT", false),
-            ("/page.HTML", true),
-            ("/drawing.svg", true),
-            ("/no.ending/file", true),
-        ] {
-            assert_eq!(kind_of(path).1, active, "{path}");
-        }
-    }
 }

@@ -14,7 +14,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::Gateway;
-use crate::parse::{Bodies, Body, Path, Query, Raw};
+use crate::parse::{Bodies, Body, Fields, Form, Path, Query, Raw};
 
 /// All routes, with what there is to say of them.
 #[derive(Default)]
@@ -98,6 +98,10 @@ struct Operation {
 #[derive(Default)]
 pub(crate) struct Parts {
     body: Option<Schema>,
+    /// It is a form with files instead.
+    form: bool,
+    /// It is a form of words instead.
+    fields: bool,
 }
 
 macro_rules! methods {
@@ -140,7 +144,7 @@ macro_rules! first {
     };
 }
 
-first! { get post put }
+first! { get post put delete }
 
 impl Operations {
     /// Parameters of the query string of the operation that was named last: names and types.
@@ -180,8 +184,22 @@ impl Operation {
                 "4XX": {"description": "What was asked cannot be.", "content": error},
             },
         });
-        if let (Some(body), Some(map)) = (parts.body, operation.as_object_mut()) {
+        if let (Some(body), Some(map)) = (parts.body.take(), operation.as_object_mut()) {
             let content = json!({"application/json": {"schema": body}});
+            map.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
+        }
+        let form = match parts {
+            Parts { form: true, .. } => {
+                let files = json!({"type": "array", "items": {"type": "string", "format": "binary"}});
+                let schema = json!({"type": "object", "properties": {"files": files}});
+                Some(json!({"multipart/form-data": {"schema": schema}}))
+            }
+            Parts { fields: true, .. } => {
+                Some(json!({"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}))
+            }
+            _ => None,
+        };
+        if let (Some(content), Some(map)) = (form, operation.as_object_mut()) {
             map.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
         }
         operation
@@ -210,6 +228,18 @@ impl<T: JsonSchema> Part for Body<T> {
 }
 
 impl Part for Result<WebSocketUpgrade, WebSocketUpgradeRejection> {}
+
+impl Part for Fields {
+    fn describe(parts: &mut Parts, _: &mut SchemaGenerator) {
+        parts.fields = true;
+    }
+}
+
+impl Part for Form {
+    fn describe(parts: &mut Parts, _: &mut SchemaGenerator) {
+        parts.form = true;
+    }
+}
 
 /// Read by the handler itself.
 impl Part for Raw {

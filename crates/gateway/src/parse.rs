@@ -2,9 +2,11 @@
 //!
 //! Invariant: `null` is the same as absent, unknown fields are ignored, and what cannot be read is a 422 that says why.
 
+use std::convert::Infallible;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use hart_runtime::port::Order;
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde::de::DeserializeOwned;
@@ -52,6 +54,37 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
             status @ StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(status, "Request body too large"),
             status => ApiError::new(status, error.body_text()),
         })
+    }
+}
+
+/// A form with files, not read yet: it may be larger than anything else.
+#[derive(Debug)]
+pub(crate) struct Form(pub(crate) HeaderMap, pub(crate) axum::body::Body);
+
+impl<S: Send + Sync> FromRequest<S> for Form {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Infallible> {
+        let (parts, body) = request.into_parts();
+        Ok(Self(parts.headers, body))
+    }
+}
+
+/// The fields of a plain form.
+#[derive(Debug)]
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequest<S> for Fields {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let Raw(bytes) = Raw::from_request(request, state).await?;
+        let unreadable = |_| ApiError::unprocessable("the body must be a form: `name=value&name=value`");
+        // Forms are spelled as query strings are.
+        let spelled = std::str::from_utf8(&bytes).map(|text| format!("/?{text}")).unwrap_or_default();
+        let uri = spelled.parse::<axum::http::Uri>().map_err(|_| unreadable(()))?;
+        let fields = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&uri);
+        fields.map(|fields| Self(fields.0)).map_err(|_| unreadable(()))
     }
 }
 

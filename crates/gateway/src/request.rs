@@ -3,9 +3,10 @@
 //! Invariant: whoever asks is answered, also when a handler panics; the id in the answer is the one in the log.
 
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
@@ -35,8 +36,11 @@ pub(crate) async fn attend(State(settings): State<Settings>, request: Request, n
         path = request.uri().path(),
     );
     let answer = async {
-        // Until the headers of the answer; a stream then takes as long as it takes.
-        let answered = tokio::time::timeout(settings.request_timeout, next.run(request));
+        // Until the headers of the answer; a stream then takes as long as it takes. Files on their way in do as well:
+        // whoever receives them minds each piece of them.
+        let comes_in = request.method() == Method::POST && request.uri().path().ends_with("/uploads");
+        let limit = if comes_in { Duration::MAX } else { settings.request_timeout };
+        let answered = tokio::time::timeout(limit, next.run(request));
         let response = match AssertUnwindSafe(answered).catch_unwind().await {
             Ok(Ok(response)) => response,
             Ok(Err(_)) => {

@@ -33,7 +33,7 @@ fn server_routes(table: Table) -> Table {
     table
         .route("/ok", get("Whether the server is there", meta::ok))
         .route("/info", get("What the server is", meta::info))
-        .route("/health", get("Whether the server is there", meta::ok))
+        .route("/health", get("Whether the server is there", meta::health))
         .route("/metrics", get("Counts for Prometheus", metrics::metrics))
         .route("/openapi.json", get("This description", docs::openapi))
         .route("/docs", get("This description as a page", docs::page))

@@ -15,6 +15,23 @@ pub struct Settings {
     pub request_timeout: Duration,
     /// Lets webhooks go to this machine and to private networks.
     pub private_webhooks: bool,
+    pub uploads: UploadLimits,
+}
+
+/// How much may be uploaded at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UploadLimits {
+    pub max_files: u32,
+    /// Of one file, in bytes.
+    pub max_file_size: u64,
+    /// Of all files of a request, in bytes.
+    pub max_total_size: u64,
+}
+
+impl Default for UploadLimits {
+    fn default() -> Self {
+        Self { max_files: 10, max_file_size: 50 << 20, max_total_size: 100 << 20 }
+    }
 }
 
 impl Default for Settings {
@@ -24,6 +41,7 @@ impl Default for Settings {
             body_limit: 64 << 20,
             request_timeout: Duration::from_secs(60),
             private_webhooks: false,
+            uploads: UploadLimits::default(),
         }
     }
 }
@@ -50,6 +68,12 @@ impl Settings {
     #[must_use]
     pub fn private_webhooks(mut self, allowed: bool) -> Self {
         self.private_webhooks = allowed;
+        self
+    }
+
+    #[must_use]
+    pub fn uploads(mut self, limits: UploadLimits) -> Self {
+        self.uploads = limits;
         self
     }
 }

@@ -27,6 +27,7 @@ pub fn tend(runtime: &Runtime, settings: Settings) {
         settings,
         readers: Readers::default(),
         house: Arc::new(NoHouse),
+        access: Arc::default(),
     };
     runtime.keep_crons(Arc::new(Payloads { gateway }));
     runtime.keep_outbox(Arc::new(HttpPostman::new(runtime.clone(), settings)));

@@ -14,6 +14,7 @@ mod events;
 mod gaps;
 mod langgraph;
 mod lines;
+mod native;
 mod operator;
 mod page;
 mod recorded;

@@ -19,6 +19,7 @@ mod schedule;
 mod sink;
 mod tape;
 mod telemetry;
+mod transcript;
 mod values;
 mod workspaces;
 
@@ -37,5 +38,6 @@ pub use runtime::{
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
 pub use telemetry::{Attribute, BUCKETS, Metrics, NotExported, Observed, Span, SpanKind, TraceExporter};
+pub use transcript::Said;
 pub use values::Spelling;
 pub use workspaces::{NoWorkspaces, Workspace, WorkspaceError, Workspaces};

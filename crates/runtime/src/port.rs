@@ -7,6 +7,7 @@ mod assistants;
 mod crons;
 mod effects;
 mod events;
+mod feedback;
 mod items;
 mod leases;
 mod outbox;
@@ -23,6 +24,7 @@ pub use assistants::{
 pub use crons::{Cron, CronQuery, CronSort, Crons};
 pub use effects::Effects;
 pub use events::{EventScope, Events, StoredEvent};
+pub use feedback::{Feedback, FeedbackScope, Feedbacks};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
 pub use outbox::{Letter, Outbox};
@@ -43,6 +45,7 @@ pub trait Store:
     + Assistants
     + Crons
     + Outbox
+    + Feedbacks
     + Vitals
     + fmt::Debug
     + Send
@@ -62,6 +65,7 @@ impl<S> Store for S where
         + Assistants
         + Crons
         + Outbox
+        + Feedbacks
         + Vitals
         + fmt::Debug
         + Send

@@ -3,6 +3,7 @@
 //! Invariant: a run that was admitted ends, in its record and on its stream, whatever happens to it or to its readers.
 
 mod assistants;
+mod branches;
 mod crons;
 mod deletion;
 mod following;

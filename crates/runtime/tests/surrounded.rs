@@ -299,3 +299,16 @@ impl<A: Around> Vitals for Surrounded<A> {
         self.inner.active_runs().await
     }
 }
+
+#[async_trait]
+impl Feedbacks for Fragile {
+    async fn put_feedback(&self, feedback: Feedback) -> Result<Option<Feedback>, StoreError> {
+        self.inner.put_feedback(feedback).await
+    }
+    async fn feedback(&self, of: &FeedbackScope) -> Result<Vec<Feedback>, StoreError> {
+        self.inner.feedback(of).await
+    }
+    async fn delete_feedback(&self, of: &FeedbackScope) -> Result<u64, StoreError> {
+        self.inner.delete_feedback(of).await
+    }
+}

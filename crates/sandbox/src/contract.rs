@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, OutputSink};
+use crate::open::{Incoming, OpenFile};
 use crate::path::{PathError, VPath};
 use crate::tier::{Tier, TierReport};
 
@@ -59,6 +60,23 @@ pub trait Sandbox: Send + Sync + fmt::Debug {
 
     /// Writes a file, with its parent directories. A reader sees the old content or the new, nothing between.
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()>;
+
+    /// Writes a file of any size from its parts, as they come. It is there whole or not at all, whatever happens on the
+    /// way; without `replace` it fails with `AlreadyExists` if there is something at the path. Returns its size.
+    async fn receive(&self, path: &VPath, parts: &mut dyn Incoming, replace: bool) -> Result<u64> {
+        let mut content = Vec::new();
+        while let Some(part) = parts.next().await.map_err(|source| SandboxError::io(path, source))? {
+            content.extend_from_slice(&part);
+        }
+        let mode = if replace { WriteMode::Overwrite } else { WriteMode::CreateNew };
+        self.write(path, &content, mode).await.map(|()| content.len() as u64)
+    }
+
+    /// Opens a file of any size to read parts of it. It stays the same file, whatever is put in its place meanwhile.
+    async fn open(&self, path: &VPath) -> Result<OpenFile> {
+        let modified = self.stat(path).await?.modified;
+        Ok(OpenFile::held(self.read(path).await?.into(), modified))
+    }
 
     /// Writes into an archive ([`crate::LARGE_RESULTS`], [`crate::HISTORY`]): places that the model's tools and
     /// commands read and cannot write, so that what is kept there is what was said.

@@ -141,6 +141,11 @@ impl Disk {
 
     /// Asked before `more` bytes are written. Blocks.
     pub(crate) fn admit(&self, more: u64) -> Result<()> {
+        self.admit_behind(0, more)
+    }
+
+    /// As [`Self::admit`], behind `staged` bytes that were admitted and that no walk finds yet. Blocks.
+    pub(crate) fn admit_behind(&self, staged: u64, more: u64) -> Result<()> {
         let space = self.space();
         if let Some(space) = space.as_ref().filter(|space| space.free.saturating_sub(more) < space.reserve) {
             return Err(Full::Reserve { free: space.free, reserve: space.reserve }.error());
@@ -150,14 +155,15 @@ impl Disk {
             return Ok(());
         }
         let known = *self.lock();
-        let used = known.map_or_else(|| self.measure(), |known| known.used);
+        let measure = || self.measure().saturating_add(staged);
+        let used = known.map_or_else(measure, |known| known.used);
         // Something may have been removed since.
-        let used = if used.saturating_add(more) > quota && known.is_some() { self.measure() } else { used };
+        let used = if used.saturating_add(more) > quota && known.is_some() { measure() } else { used };
         if used.saturating_add(more) > quota {
             return Err(Full::Quota { used, quota }.error());
         }
         if let Some(known) = self.lock().as_mut() {
-            known.used = known.used.saturating_add(more);
+            known.used = known.used.max(used).saturating_add(more);
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ mod isolate;
 mod local;
 mod locks;
 mod mask;
+mod open;
 mod path;
 mod permissions;
 mod provider;
@@ -46,6 +47,7 @@ pub use egress::{HostRule, Network};
 pub use error::{Result, SandboxError};
 pub use exec::{Exec, ExecOutput, Exit, OutputSink, Stream};
 pub use files::content_mark;
+pub use open::{Incoming, OpenFile};
 pub use path::{
     HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, PathError, SKILLS, UPLOADS, USER_DATA, USER_SKILLS, VPath,
     WORKSPACE,

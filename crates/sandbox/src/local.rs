@@ -19,6 +19,7 @@ use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
 use crate::files::{self, Change, Place, Roots};
 use crate::locks::{Held, LockKey};
+use crate::open::{Incoming, OpenFile};
 use crate::path::{PathError, VPath, WORKSPACE};
 use crate::provider::Shared;
 use crate::receipts::Receipts;
@@ -127,6 +128,15 @@ impl LocalSandbox {
     }
 }
 
+/// How many parts of a file that is received wait to be written.
+const QUEUED: usize = 4;
+
+/// Of a file that is received. A sender that goes away without the end has not sent it all.
+enum Part {
+    More(bytes::Bytes),
+    End,
+}
+
 #[async_trait]
 impl Sandbox for LocalSandbox {
     fn id(&self) -> &SandboxId {
@@ -197,6 +207,43 @@ impl Sandbox for LocalSandbox {
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
         let held = self.hold(&self.roots, path, Change::Write).await?;
         self.write_held(&self.roots, held, path, content.to_vec(), mode).await
+    }
+
+    async fn receive(&self, path: &VPath, parts: &mut dyn Incoming, replace: bool) -> Result<u64> {
+        let held = self.hold(&self.roots, path, Change::Write).await?;
+        let (send, mut received) = tokio::sync::mpsc::channel(QUEUED);
+        let disk = Arc::clone(&self.disk);
+        // The writer waits for parts, and nobody waits for it but the sender.
+        let writing = Self::with(&self.roots, path, move |roots, path| {
+            let _held = held;
+            let mut staged = 0;
+            files::receive(roots, path, replace, &mut || match received.blocking_recv() {
+                Some(Part::More(part)) => {
+                    disk.admit_behind(staged, part.len() as u64)?;
+                    staged += part.len() as u64;
+                    Ok(Some(part))
+                }
+                Some(Part::End) => Ok(None),
+                None => Err(SandboxError::io(path, io::Error::from(io::ErrorKind::UnexpectedEof))),
+            })
+        });
+        let sending = async {
+            loop {
+                let part = parts.next().await.map_err(|source| SandboxError::io(path, source))?;
+                let last = part.is_none();
+                // The writer has gone where it failed, and says why itself.
+                if send.send(part.map_or(Part::End, Part::More)).await.is_err() || last {
+                    drop(send);
+                    return Ok(());
+                }
+            }
+        };
+        let (written, sent) = tokio::join!(writing, sending);
+        sent.and(written)
+    }
+
+    async fn open(&self, path: &VPath) -> Result<OpenFile> {
+        self.with_roots(path, files::open).await
     }
 
     async fn archive(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {

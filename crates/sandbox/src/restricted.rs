@@ -15,6 +15,7 @@ use crate::contract::{
 };
 use crate::error::Result;
 use crate::exec::{Exec, ExecOutput, OutputSink};
+use crate::open::{Incoming, OpenFile};
 use crate::path::{PathError, VPath};
 use crate::permissions::{Operation, PermissionMode, Permissions};
 use crate::tier::TierReport;
@@ -131,6 +132,16 @@ impl Sandbox for Restricted {
     async fn write(&self, path: &VPath, content: &[u8], mode: WriteMode) -> Result<()> {
         self.check(Operation::Write, path).await?;
         self.inner.write(path, content, mode).await
+    }
+
+    async fn receive(&self, path: &VPath, parts: &mut dyn Incoming, replace: bool) -> Result<u64> {
+        self.check(Operation::Write, path).await?;
+        self.inner.receive(path, parts, replace).await
+    }
+
+    async fn open(&self, path: &VPath) -> Result<OpenFile> {
+        self.check(Operation::Read, path).await?;
+        self.inner.open(path).await
     }
 
     /// By hart itself, not by the model: its rules are about what the model may do.

@@ -27,5 +27,6 @@ mod provider;
 mod races;
 mod search;
 mod snapshots;
+mod streams;
 mod support;
 mod writers;

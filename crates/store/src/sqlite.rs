@@ -7,6 +7,7 @@ mod connection;
 mod crons;
 mod effects;
 mod events;
+mod feedback;
 mod items;
 mod leases;
 mod mark;

@@ -4,6 +4,7 @@ mod assistants;
 mod crons;
 mod effects;
 mod events;
+mod feedback;
 mod leases;
 mod outbox;
 mod runs;

@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_effects.sql"),
     include_str!("../migrations/0007_outbox.sql"),
     include_str!("../migrations/0010_sums.sql"),
+    include_str!("../migrations/0011_feedback.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

@@ -16,7 +16,7 @@ pub(crate) struct AgentConfig {
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) model: Option<String>,
-    tool_groups: Option<Vec<String>>,
+    pub(crate) tool_groups: Option<Vec<String>>,
     /// The skills it may use; none means all that are enabled.
     pub(crate) skills: Option<Vec<String>>,
     pub(crate) model_settings: ModelSettings,
@@ -87,6 +87,22 @@ impl AgentConfig {
         ];
         pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
+}
+
+/// All that such a file says, also what is not hart's.
+pub(crate) fn agent_settings(text: &str, label: &str) -> Result<Map<String, Value>, String> {
+    match raw::parse(text, label).map_err(|problem| problem.to_string())?.to_json() {
+        Value::Object(settings) => Ok(settings),
+        Value::Null => Ok(Map::new()),
+        _ => Err(format!("{label}: the file must be a mapping")),
+    }
+}
+
+/// A file that says this.
+pub(crate) fn agent_text(settings: Map<String, Value>) -> String {
+    // JSON is YAML too, if nothing else can be written.
+    let settings = Value::Object(settings);
+    serde_saphyr::to_string(&settings).unwrap_or_else(|_| settings.to_string())
 }
 
 #[cfg(test)]

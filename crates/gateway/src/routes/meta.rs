@@ -9,6 +9,11 @@ pub(crate) async fn ok() -> Json<Value> {
     Json(json!({"ok": true, "services": {}}))
 }
 
+/// With the words that DeerFlow's deployments look for.
+pub(crate) async fn health() -> Json<Value> {
+    Json(json!({"ok": true, "services": {}, "status": "healthy", "service": "hart"}))
+}
+
 pub(crate) async fn info() -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),

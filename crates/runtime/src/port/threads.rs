@@ -26,7 +26,7 @@ pub trait Threads {
 
     async fn count_threads(&self, query: &ThreadQuery) -> Result<u64, StoreError>;
 
-    /// The whole history of `from` under a new thread's name.
+    /// The whole history of `from` under a new thread's name; only what leads to the new thread's head, if it has one.
     async fn copy_thread(&self, from: &ThreadId, to: Thread) -> Result<Thread, StoreError>;
 }
 

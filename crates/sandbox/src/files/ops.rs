@@ -14,6 +14,7 @@ use super::walk::{Walk, entry_kind, is_noise};
 use super::write::split;
 use crate::contract::{Entry, EntryKind, Listing, Stat};
 use crate::error::{Result, SandboxError};
+use crate::open::OpenFile;
 use crate::path::VPath;
 
 const MAX_READ: u64 = 100 << 20;
@@ -37,6 +38,15 @@ pub(crate) fn read(roots: &Roots, path: &VPath) -> Result<Vec<u8>> {
     let read = File::from(fd).take(MAX_READ + 1).read_to_end(&mut content);
     let read = read.map_err(|source| SandboxError::io(path, source))? as u64;
     if read > MAX_READ { Err(too_large(read)) } else { Ok(content) }
+}
+
+pub(crate) fn open(roots: &Roots, path: &VPath) -> Result<OpenFile> {
+    let (root, relative) = roots.open(path)?;
+    let explained = |errno| explain(path, errno);
+    let fd = root.beneath(relative, OFlags::RDONLY | CAREFUL, Mode::empty()).map_err(explained)?;
+    regular_file(&fd, path)?;
+    let found = fstat(&fd).map_err(explained)?;
+    Ok(OpenFile::of(File::from(fd), found.st_size.unsigned_abs(), found.st_mtime as i64))
 }
 
 /// Reads a file that is about to be rewritten, so what cannot be written fails before the edit runs.

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fchmod, fstat, linkat, mkdirat, openat,
     readlinkat, renameat, renameat_with, statat, unlinkat,
@@ -69,6 +70,29 @@ pub(crate) fn create_or_replace(roots: &Roots, path: &VPath, content: &[u8], rep
     let mut staged = Staged::new(&root, &target).map_err(explained)?;
     staged.file.write_all(content).map_err(|source| SandboxError::io(path, source))?;
     staged.put(replace).map_err(explained)
+}
+
+/// As [`create_or_replace`], with parts that come one after the other.
+pub(crate) fn receive(
+    roots: &Roots,
+    path: &VPath,
+    replace: bool,
+    next: &mut dyn FnMut() -> Result<Option<Bytes>>,
+) -> Result<u64> {
+    let (root, relative) = roots.open_for_change(path)?;
+    let explained = |errno| explain(path, errno);
+    if !replace && parent(&root, relative).is_ok_and(|parent| exists(&parent, split(relative).1)) {
+        return Err(SandboxError::AlreadyExists(path.clone()));
+    }
+    let target = final_target(&root, relative, path, Change::Write)?;
+    let mut staged = Staged::new(&root, &target).map_err(explained)?;
+    let mut size = 0;
+    while let Some(part) = next()? {
+        staged.file.write_all(&part).map_err(|source| SandboxError::io(path, source))?;
+        size += part.len() as u64;
+    }
+    staged.put(replace).map_err(explained)?;
+    Ok(size)
 }
 
 pub(crate) fn append(roots: &Roots, path: &VPath, content: &[u8]) -> Result<()> {

@@ -262,6 +262,14 @@ pub(super) fn copy(db: &Connection, from: i64, to: i64) -> rusqlite::Result<()> 
     Ok(())
 }
 
+/// Takes away what does not lead to `head`; the original has it still.
+pub(super) fn keep_only(db: &Connection, thread: i64, head: CheckpointId) -> rusqlite::Result<()> {
+    let kept: Vec<i64> = lineage(db, thread, head)?.into_iter().map(|(n, _)| n).collect();
+    db.prepare_cached("DELETE FROM steps WHERE thread = ?1 AND n NOT IN (SELECT value FROM json_each(?2))")?
+        .execute(params![thread, json(&kept)])?;
+    Ok(())
+}
+
 /// Takes a run's steps away; the thread is where the run found it.
 pub(super) fn undo(db: &Connection, run: &Run, now: Timestamp) -> rusqlite::Result<()> {
     let Some((thread, row)) = threads::find(db, &run.thread)? else { return Ok(()) };

@@ -87,9 +87,13 @@ impl Threads for SqliteStore {
         let missing = StoreError::NoThread(from.clone());
         let copied = self.write(move |db| {
             let Some((source, original)) = find(db, &from)? else { return Ok(None) };
-            let copy = Thread { head: original.head, ..to };
+            let head = to.head.clone();
+            let copy = Thread { head: to.head.or(original.head), ..to };
             let target = insert(db, &copy)?;
             steps::copy(db, source, target)?;
+            if let Some(head) = head {
+                steps::keep_only(db, target, head)?;
+            }
             Ok(Some(copy))
         });
         copied.await?.ok_or(missing)

@@ -9,6 +9,7 @@ pub(super) fn keys() -> Vec<Key> {
     keys.extend(editing());
     keys.extend(title());
     keys.extend(attachments());
+    keys.extend(helpers());
     keys
 }
 
@@ -135,14 +136,39 @@ fn attachments() -> [Key; 11] {
     [
         key("uploads", Kind::Section, "{}", "Files that come with messages."),
         key("uploads.enabled", Kind::Bool, "true", "Whether the model is told of them."),
-        unused("uploads.max_files", "How many files may be uploaded at once."),
-        unused("uploads.max_file_size", "How large one may be."),
-        unused("uploads.max_total_size", "How large all may be together."),
+        key("uploads.max_files", COUNT, "10", "How many files may be uploaded at once."),
+        key("uploads.max_file_size", COUNT, "52428800", "How large one may be, in bytes."),
+        key("uploads.max_total_size", COUNT, "104857600", "How large all may be together, in bytes."),
         unused("uploads.auto_convert_documents", "Whether documents become Markdown."),
         unused("uploads.pdf_converter", "What reads PDFs."),
         key("view_image", Kind::Section, "{}", "Showing images to models that can see."),
         key("view_image.enabled", Kind::Bool, "true", "Whether there is the tool view_image."),
         key("view_image.max_images", COUNT, "20", "How many images one request shows."),
         key("view_image.max_total_bytes", COUNT, "29360128", "How much they may have together, as base64."),
+    ]
+}
+
+fn helpers() -> [Key; 10] {
+    [
+        key("agents_api", Kind::Section, "{}", "Managing agents of one's own over HTTP."),
+        key("agents_api.enabled", Kind::Bool, "true", "Whether a server makes, changes and deletes them."),
+        key("suggestions", Kind::Section, "{}", "Follow-up questions for whoever has read an answer."),
+        key("suggestions.enabled", Kind::Bool, "true", "Whether any are suggested."),
+        key("suggestions.max_suggestions", COUNT, "3", "How many at most, up to 5."),
+        key(
+            "suggestions.model_name",
+            Kind::Text,
+            "the default model",
+            "The model that is asked, one of `models`.",
+        ),
+        key("input_polish", Kind::Section, "{}", "Saying better what a user typed, on request."),
+        key("input_polish.enabled", Kind::Bool, "true", "Whether words are polished."),
+        key("input_polish.max_chars", COUNT, "4000", "How long they may be."),
+        key(
+            "input_polish.model_name",
+            Kind::Text,
+            "the default model",
+            "The model that is asked, one of `models`.",
+        ),
     ]
 }

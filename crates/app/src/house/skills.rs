@@ -1,0 +1,100 @@
+//! Skills, for whoever asks over HTTP.
+//!
+//! Invariant: what is taken in goes through the library's own door; findings against it cannot be passed over here.
+
+use std::sync::Arc;
+
+use hart_gateway::{FileError, Skills};
+use hart_kernel::async_trait;
+use hart_knowledge::skills::{
+    Catalogue, Inspected, InstallError, InstallOptions, Limits, NotInLibrary, Package, Root, Skill,
+};
+use hart_runtime::Workspace;
+use serde_json::{Value, json};
+
+use super::file;
+use crate::app::OWNER;
+use crate::workshop::Workshop;
+use crate::{home, wire};
+
+#[async_trait]
+impl Skills for Workshop {
+    async fn skills(&self) -> Vec<Value> {
+        catalogue(self).await.all().map(|skill| told(skill)).collect()
+    }
+
+    async fn skill(&self, name: &str) -> Option<Value> {
+        catalogue(self).await.get(name).map(|skill| told(skill))
+    }
+
+    async fn enable(&self, name: &str, enabled: bool) -> Result<(), FileError> {
+        let (library, home, name) = (Arc::clone(&self.skills), self.config.home.clone(), name.to_owned());
+        let switched = tokio::task::spawn_blocking(move || {
+            home::prepare(&home)?;
+            library.prepare_once()?;
+            library.set_enabled(&name, enabled, wire::now())
+        });
+        match switched.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(NotInLibrary::Unknown { .. })) => Err(FileError::NotFound),
+            Ok(Err(error)) => Err(FileError::Failed(error.to_string())),
+            Err(error) => Err(FileError::Failed(error.to_string())),
+        }
+    }
+
+    async fn install(&self, of: &Workspace, path: &str) -> Result<String, FileError> {
+        let bytes = file(self, of, path).await?;
+        let (library, home, place) = (Arc::clone(&self.skills), self.config.home.clone(), path.to_owned());
+        let installed = tokio::task::spawn_blocking(move || {
+            let no_skill = |source| InstallError::NoPackage { place: place.clone(), source };
+            let package = Package::read_archive(&bytes, &Limits::default()).map_err(no_skill)?;
+            let inspected = Inspected::of(package, None).map_err(no_skill)?;
+            let name = inspected.name().unwrap_or_default().to_owned();
+            let ready = home::prepare(&home).and_then(|()| library.prepare_once());
+            ready.map_err(|source| InstallError::Io { name, source })?;
+            library.install(&place, inspected, InstallOptions::default(), wire::now())
+        });
+        match installed.await {
+            Ok(Ok(installed)) => Ok(installed.name),
+            Ok(Err(InstallError::Exists { .. })) => Err(FileError::Exists),
+            Ok(Err(InstallError::Io { source, .. })) => Err(FileError::Failed(source.to_string())),
+            Ok(Err(error)) => Err(FileError::Refused(in_full(&error))),
+            Err(error) => Err(FileError::Failed(error.to_string())),
+        }
+    }
+}
+
+/// With each thing that speaks against it.
+fn in_full(error: &InstallError) -> String {
+    let lines: Vec<String> = match error {
+        InstallError::Findings { findings, .. } => findings.iter().map(ToString::to_string).collect(),
+        InstallError::Malformed { mistakes, .. } => mistakes.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    };
+    std::iter::once(error.to_string()).chain(lines).collect::<Vec<_>>().join("\n")
+}
+
+/// All of them, also before the first run.
+async fn catalogue(workshop: &Workshop) -> Arc<Catalogue> {
+    let library = Arc::clone(&workshop.skills);
+    let own = workshop.sandboxes.user_skills(&OWNER.into());
+    let looked = tokio::task::spawn_blocking(move || {
+        if let Err(error) = library.prepare_once() {
+            tracing::warn!(%error, "the skills that come with hart cannot be laid out");
+        }
+        library.catalogue(Some(&own), wire::now())
+    });
+    looked.await.unwrap_or_default()
+}
+
+/// As DeerFlow's clients see it.
+fn told(skill: &Skill) -> Value {
+    json!({
+        "name": skill.name(),
+        "description": skill.manifest.description,
+        "license": skill.manifest.license,
+        "category": skill.root.name(),
+        "enabled": skill.enabled,
+        "editable": skill.root != Root::Public,
+    })
+}

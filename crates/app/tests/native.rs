@@ -1,0 +1,8 @@
+//! The routes beside LangGraph's, over HTTP: a real server, real files, a scripted model.
+
+mod agents;
+mod artifacts;
+mod conversation;
+mod skills;
+mod uploads;
+mod world;
