@@ -15,6 +15,7 @@ mod nearest;
 mod node;
 mod problem;
 mod raw;
+mod recording;
 mod resolve;
 mod secret;
 mod section;
@@ -37,6 +38,8 @@ pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use middleware::MiddlewareConfig;
 pub use problem::{ConfigError, Place, Problem, Warning};
+pub use recording::RecordingConfig;
+pub(crate) use secret::is_secret_name;
 pub use server::ServerConfig;
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
@@ -69,6 +72,8 @@ pub struct AppConfig {
     pub consent: ConsentConfig,
     /// Where `hart serve` listens, and who may ask it.
     pub server: ServerConfig,
+    /// Whether runs are recorded, to be played again.
+    pub recording: RecordingConfig,
     pub log_level: LogLevel,
     pub max_recursion_limit: u32,
     /// Where hart keeps its data, absolute if the working directory was.
@@ -77,6 +82,8 @@ pub struct AppConfig {
     pub source: Option<PathBuf>,
     /// What its writer may want to know; for the caller to log.
     pub warnings: Vec<Warning>,
+    /// What must not be written down anywhere.
+    pub(crate) secrets: Vec<String>,
     /// The tree all this was made from, secrets masked: what `explain` reads and `Debug` shows.
     shown: Node,
 }
@@ -203,6 +210,7 @@ impl AppConfig {
         let middleware = MiddlewareConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
         let server = ServerConfig::read(&tree, env, findings);
+        let recording = RecordingConfig::read(&tree, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -211,6 +219,7 @@ impl AppConfig {
         explain::mask(&mut tree, &Path::default(), false);
         let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
         let warnings = Vec::new();
+        let secrets = findings.secrets.iter().map(|(secret, _)| secret.clone()).collect();
         Self {
             models,
             calls,
@@ -224,6 +233,8 @@ impl AppConfig {
             middleware,
             consent,
             server,
+            recording,
+            secrets,
             log_level,
             max_recursion_limit,
             home,

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::commands::{backup, chat, completions, config, doctor, export, models, run, runs, serve, threads};
+use crate::commands::{
+    backup, chat, completions, config, doctor, export, models, replay, run, runs, serve, threads,
+};
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
 
@@ -41,6 +43,7 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     Threads(threads::ThreadsArgs),
     Runs(runs::RunsArgs),
+    Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     Backup(backup::BackupArgs),
     Doctor(doctor::DoctorArgs),

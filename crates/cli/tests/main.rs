@@ -10,6 +10,7 @@ mod suite {
     mod info;
     mod models;
     mod reconnect;
+    mod recorded;
     mod remembered;
     mod replay;
     mod resilience;

@@ -11,6 +11,7 @@ mod frame;
 mod journal;
 pub mod port;
 mod record;
+pub mod recording;
 mod request;
 mod runtime;
 mod schedule;

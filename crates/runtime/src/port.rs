@@ -10,6 +10,7 @@ mod events;
 mod items;
 mod leases;
 mod outbox;
+mod recordings;
 mod runs;
 mod steps;
 mod threads;
@@ -26,6 +27,7 @@ pub use events::{EventScope, Events, StoredEvent};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
 pub use outbox::{Letter, Outbox};
+pub use recordings::{Recordings, StoredRecord};
 pub use runs::{Admission, RunEnd, RunQuery, Runs};
 pub use steps::{HistoryQuery, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
@@ -39,6 +41,7 @@ pub trait Store:
     + Effects
     + Steps
     + Events
+    + Recordings
     + Items
     + Assistants
     + Crons
@@ -58,6 +61,7 @@ impl<S> Store for S where
         + Effects
         + Steps
         + Events
+        + Recordings
         + Items
         + Assistants
         + Crons

@@ -13,6 +13,7 @@ mod migrations;
 mod outbox;
 mod presence;
 mod readers;
+mod recordings;
 mod row;
 mod runs;
 mod steps;

@@ -6,6 +6,7 @@ mod effects;
 mod events;
 mod leases;
 mod outbox;
+mod recordings;
 mod runs;
 mod steps;
 mod threads;

@@ -12,7 +12,7 @@ use hart_types::{CancelAction, StreamMode, ThreadId};
 use super::error::of_store;
 use super::threads;
 
-pub(super) struct EmbeddedFollowing {
+pub(crate) struct EmbeddedFollowing {
     runtime: Runtime,
     follower: Follower,
     renderer: Renderer,
@@ -26,7 +26,7 @@ pub(super) struct EmbeddedFollowing {
 
 impl EmbeddedFollowing {
     /// From the run's first event on.
-    pub(super) fn new(runtime: Runtime, run: Run, name: ThreadId, modes: Vec<StreamMode>) -> Self {
+    pub(crate) fn new(runtime: Runtime, run: Run, name: ThreadId, modes: Vec<StreamMode>) -> Self {
         Self {
             follower: runtime.follow(&run.id, After::Start),
             renderer: Renderer::new(run.clone(), modes, false),

@@ -319,6 +319,16 @@ impl Outbox for Fragile {
 }
 
 #[async_trait]
+impl Recordings for Fragile {
+    fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease) {
+        self.inner.append_records(records, lease);
+    }
+    async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError> {
+        self.fuse.around("records", self.inner.records(run)).await
+    }
+}
+
+#[async_trait]
 impl Vitals for Fragile {
     fn waiting_writes(&self) -> u64 {
         self.inner.waiting_writes()

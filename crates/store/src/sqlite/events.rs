@@ -10,7 +10,7 @@ use hart_types::{EventId, RunId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_text, signed, time, unsigned};
-use super::{SqliteStore, leases};
+use super::{SqliteStore, leases, recordings};
 
 #[async_trait]
 impl Events for SqliteStore {
@@ -56,6 +56,7 @@ impl Events for SqliteStore {
 
     async fn forget_events(&self, before: Timestamp) -> Result<u64, StoreError> {
         self.write(move |db| {
+            recordings::forget(db, before)?;
             db.prepare_cached(
                 "DELETE FROM events WHERE run IN
                     (SELECT id FROM runs WHERE status NOT IN ('pending', 'running') AND updated_at < ?1)",
