@@ -135,6 +135,18 @@ impl AppConfig {
         Ok(self)
     }
 
+    /// The file as it is written, variables and all; `None` where there is none.
+    pub(crate) fn raw(options: LoadOptions<'_>) -> Result<Option<Value>, ConfigError> {
+        let mut findings = Findings::default();
+        match file::read(options.path, &options.cwd, options.env) {
+            Ok(read) => Ok(read.map(|read| read.tree.to_json())),
+            Err(problem) => {
+                findings.problems.push(problem);
+                Err(findings.into_error())
+            }
+        }
+    }
+
     /// As [`AppConfig::load`], with `settings` in the place of a file: none is looked for.
     pub fn without_file(settings: Value, cwd: PathBuf, env: &Env) -> Result<Self, ConfigError> {
         let mut findings = Findings::default();

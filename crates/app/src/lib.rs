@@ -8,6 +8,7 @@
 mod agents;
 mod app;
 mod audit_file;
+mod chaos;
 mod choice;
 mod client;
 pub mod config;
@@ -28,6 +29,7 @@ mod workshop;
 mod workspaces;
 
 pub use app::{App, OpenError, ProbeError, StorageError};
+pub use chaos::{ChaosError, ChaosOptions, ChaosReport, ChaosRow, Fault, Verdict};
 pub use choice::{ChooseError, ModelChoice, ModelListing, Reason, cassette_of};
 pub use client::{Client, ClientBuilder, SetupError};
 pub use doctor::{Finding, Health};

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    backup, chat, completions, config, doctor, export, models, replay, run, runs, serve, threads,
+    backup, chaos, chat, completions, config, doctor, export, models, replay, run, runs, serve, threads,
 };
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
@@ -44,6 +44,7 @@ pub(crate) enum Command {
     Threads(threads::ThreadsArgs),
     Runs(runs::RunsArgs),
     Replay(replay::ReplayArgs),
+    Chaos(chaos::ChaosArgs),
     Export(export::ExportArgs),
     Backup(backup::BackupArgs),
     Doctor(doctor::DoctorArgs),

@@ -4,6 +4,7 @@
 //! [`Exit`](crate::failure::Exit); it never ends the process.
 
 pub(crate) mod backup;
+pub(crate) mod chaos;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Threads(args) => commands::threads::run(&args, &global, &terminal),
         Command::Runs(args) => commands::runs::run(&args, &global, &terminal),
         Command::Replay(args) => commands::replay::run(&args, &global, &terminal),
+        Command::Chaos(args) => commands::chaos::run(args, &global, &terminal),
         Command::Export(args) => commands::export::run(&args, &global, &terminal),
         Command::Backup(args) => commands::backup::run(&args, &global, &terminal),
         Command::Doctor(args) => commands::doctor::run(&args, &global, &terminal),

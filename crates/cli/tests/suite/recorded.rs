@@ -84,7 +84,7 @@ fn from_a_step_on_another_model_works_in_a_thread_of_its_own() {
     let told = other.requests();
     assert_eq!(told.len(), 2);
     let results = told[1].tool_results();
-    assert!(results.last().unwrap().text.contains('a'), "it works on a copy of the files: {results:?}");
+    assert!(results.last().unwrap().content.contains('a'), "it works on a copy of the files: {results:?}");
 
     let original = bench.hart().args(["threads", "show", "t"]).run().success().stdout;
     assert!(original.contains("First.") && !original.contains("Second."), "{original}");
