@@ -161,12 +161,12 @@ impl App {
 
         progress("nothing: how the task goes by itself");
         let baseline = stage.trial(None, 0, &mut random).await?;
-        if let Some(why) = baseline.unfinished {
-            return Err(ChaosError::Baseline(why));
+        if let Some(why) = &baseline.unfinished {
+            return Err(ChaosError::Baseline(why.clone()));
         }
         let mut rows = Vec::new();
         for fault in &options.faults {
-            rows.push(stage.row(*fault, baseline.frames, &mut random, progress).await?);
+            rows.push(stage.row(*fault, &baseline, &mut random, progress).await?);
         }
         proxy.stop().await;
         let model = if subject.scripted { "a bundled script".to_owned() } else { chosen.name };
@@ -178,7 +178,7 @@ impl Stage<'_> {
     async fn row(
         &self,
         fault: Fault,
-        frames: usize,
+        baseline: &Outcome,
         random: &mut Random,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<ChaosRow, ChaosError> {
@@ -187,14 +187,14 @@ impl Stage<'_> {
             runs: 0,
             finished: 0,
             resumed: 0,
-            repeated_effects: self.options.task.is_none().then_some(0),
+            repeated_effects: baseline.counted.then_some(0),
             lost_events: 0,
             verdict: Verdict::Held,
             notes: Vec::new(),
         };
         for nth in 1..=self.options.runs {
             progress(&format!("{} ({nth} of {})", fault.name(), self.options.runs));
-            let outcome = self.trial(Some(fault), frames, random).await?;
+            let outcome = self.trial(Some(fault), baseline.frames, random).await?;
             if let Some(why) = outcome.skipped {
                 row.notes.push(why);
                 row.verdict = Verdict::Skipped;

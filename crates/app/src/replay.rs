@@ -10,13 +10,13 @@ use hart_kernel::{
     SystemClock, async_trait,
 };
 use hart_runtime::port::{Created, Store, StoreError};
-use hart_runtime::recording::{Difference, Played, PlayingDeck, Recordable, Reel, ReelError};
+use hart_runtime::recording::{Difference, Place, Played, PlayingDeck, Recordable, Reel, ReelError};
 use hart_runtime::{
     Adopt, AgentFactory, AgentInfo, AgentRequest, FactoryError, Run, Runtime, StartError, StartRun, Thread,
     Workspace, Workspaces as _,
 };
 use hart_sandbox::{SandboxProvider as _, Snapshots};
-use hart_types::{Durability, MultitaskStrategy, RunId, ThreadId};
+use hart_types::{Durability, MultitaskStrategy, RunId, RunStatus, ThreadId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -60,6 +60,8 @@ pub struct Replaying {
     /// The thread it is on, as its user calls it.
     pub thread: ThreadId,
     pub run: RunId,
+    /// How the recorded run ended.
+    status: RunStatus,
     stream: Option<RunStream>,
     deck: Arc<PlayingDeck>,
     runtime: Runtime,
@@ -73,6 +75,8 @@ pub struct Replayed {
     pub played: Played,
     /// Where it parted from the recording first.
     pub difference: Option<Difference>,
+    /// The recorded run was stopped here, or failed: there is nothing more to play.
+    pub stopped: bool,
 }
 
 impl Replaying {
@@ -86,7 +90,15 @@ impl Replaying {
         self.runtime.close(std::time::Duration::ZERO).await;
         self.workshop.sandboxes.shutdown().await;
         let (played, difference) = self.deck.played();
-        Replayed { played, difference }
+        let ends_here = |difference: &Difference| {
+            matches!(difference.place, Place::NotRecorded | Place::ToolResult { .. })
+                && self.status != RunStatus::Success
+        };
+        let stopped = match &difference {
+            Some(difference) => ends_here(difference),
+            None => self.status == RunStatus::Interrupted,
+        };
+        Replayed { played, difference: difference.filter(|_| !stopped), stopped }
     }
 }
 
@@ -115,7 +127,7 @@ impl App {
         let store = wire::passing_store()?;
         self.copy_thread(&original, original.thread.clone(), store.as_ref()).await?;
         let runtime = wire::passing_runtime(Arc::new(agents), store).await?;
-        let mut replaying = begin(runtime, start, deck, workshop, cancel).await?;
+        let mut replaying = begin(runtime, start, deck, workshop, cancel, original.status).await?;
         replaying._scratch = Some(scratch);
         Ok(replaying)
     }
@@ -150,7 +162,7 @@ impl App {
         let files = ThreadFiles::new(Arc::clone(&self.workshop.sandboxes));
         files.copy(&from, &to).await.map_err(|error| ReplayError::Files(error.message))?;
         let runtime = wire::runtime_of(&self.workshop, Arc::new(agents), store, Adopt::InTheWay).await?;
-        begin(runtime, start, deck, Arc::clone(&self.workshop), cancel).await
+        begin(runtime, start, deck, Arc::clone(&self.workshop), cancel, original.status).await
     }
 
     /// The thread as the run found it, under another name or in another place.
@@ -188,13 +200,14 @@ async fn begin(
     deck: Arc<PlayingDeck>,
     workshop: Arc<Workshop>,
     cancel: CancellationToken,
+    status: RunStatus,
 ) -> Result<Replaying, ReplayError> {
     let run = runtime.start(start).await?;
     let (thread, id) = (run.thread.clone(), run.id.clone());
     let modes = Ask::new("").without_states().modes();
     let following = EmbeddedFollowing::new(runtime.clone(), run, thread.clone(), modes);
     let stream = Some(RunStream::begun(thread.clone(), id.clone(), Box::new(following), Some(cancel)));
-    Ok(Replaying { thread, run: id, stream, deck, runtime, workshop, _scratch: None })
+    Ok(Replaying { thread, run: id, status, stream, deck, runtime, workshop, _scratch: None })
 }
 
 /// What the run was asked, to be asked anew.

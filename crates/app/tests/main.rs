@@ -18,4 +18,5 @@ mod either_client;
 mod guide;
 mod middleware;
 mod middleware_at_work;
+mod recording;
 mod settings_at_work;

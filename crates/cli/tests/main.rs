@@ -4,6 +4,7 @@
 mod suite {
     mod approval;
     mod bench;
+    mod chaos;
     mod chat;
     mod config;
     mod errors;

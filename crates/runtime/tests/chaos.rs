@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use hart_kernel::SystemClock;
 use hart_runtime::port::{EventScope, RunQuery, Store};
+use hart_runtime::recording::Reel;
 use hart_runtime::*;
 use hart_store::SqliteStore;
 use hart_types::{RunStatus, ThreadStatus};
@@ -175,6 +176,8 @@ struct Outcome {
     streamed: Vec<(String, String)>,
     effects: HashMap<String, usize>,
     workspace: Vec<(String, String)>,
+    /// Steps and tool calls of each run, as its recording has them.
+    recorded: Vec<(u32, u64)>,
 }
 
 impl Outcome {
@@ -214,6 +217,7 @@ fn assert_same(place: &str, outcome: Outcome, expected: &Outcome) {
         assert!(found <= *wanted, "{place}: {what} happened {found} times");
         assert!(found == *wanted || has_unknown, "{place}: {what} did not happen, and nobody said so");
     }
+    assert_eq!(outcome.recorded, expected.recorded, "{place}: the recording holds every step once");
     if !has_unknown {
         assert_eq!(outcome.workspace, expected.workspace, "{place}");
     }
@@ -310,6 +314,11 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
         }
     }
     assert_eq!(ended, runs.len(), "every run's log ends once");
+    let mut recorded = Vec::new();
+    for run in &runs {
+        let sums = Reel::load(store.as_ref(), &run.id).await.unwrap().sums();
+        recorded.push((sums.steps, sums.tool_calls));
+    }
     let text = |message: &Value| {
         let kind = message["type"].as_str().unwrap().replace("AIMessageChunk", "ai");
         (kind, message["content"].as_str().unwrap_or_default().to_owned())
@@ -335,7 +344,7 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
         })
         .collect();
     files.sort();
-    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files }
+    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files, recorded }
 }
 
 /// The operations a run's life is made of.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what is counted is seen from outside: by a reader of the stream, in the thread's files, in its state.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -37,6 +37,8 @@ pub(super) struct Outcome {
     pub(super) skipped: Option<String>,
     pub(super) resumed: bool,
     pub(super) repeated: u64,
+    /// Whether the task left any marks to count.
+    pub(super) counted: bool,
     pub(super) lost: u64,
     /// How much there was to read.
     pub(super) frames: usize,
@@ -143,8 +145,9 @@ impl Stage<'_> {
             (None, Err(error)) => Some(error.to_string()),
         };
         let told = all(&client, &run).await;
+        let ledger = ledger(&hart, &thread);
         let repeated = match (&self.options.task, client.thread(&thread).await) {
-            (None, Ok(state)) => repeated(&hart, &thread, &Value::Object(state.values.to_json())),
+            (None, Ok(state)) => repeated(&ledger, &Value::Object(state.values.to_json())),
             _ => 0,
         };
         let hit = match fault {
@@ -156,6 +159,7 @@ impl Stage<'_> {
             skipped: None,
             resumed: told.resumed,
             repeated,
+            counted: self.options.task.is_none() && !ledger.is_empty(),
             lost: seen.lost(&told),
             frames: seen.ids.len(),
         })
@@ -222,28 +226,21 @@ async fn all(client: &HttpClient, run: &RunId) -> Seen {
     told
 }
 
+/// The marks that commands left in the thread's workspace.
+fn ledger(hart: &Hart, thread: &ThreadId) -> String {
+    let of_thread = hart.home().join("users").join("default").join("threads").join(thread.as_str());
+    std::fs::read_to_string(of_thread.join("user-data").join("workspace").join(LEDGER)).unwrap_or_default()
+}
+
 /// How often the commands took effect beyond what the agent asked for.
-fn repeated(hart: &Hart, thread: &ThreadId, values: &Value) -> u64 {
-    let threads = hart.home().join("users").join("default").join("threads").join(thread.as_str());
-    let ledger = threads.join("user-data").join("workspace").join(LEDGER);
-    let ledger = std::fs::read_to_string(ledger).unwrap_or_default();
-    let mut marks: HashMap<&str, u64> = HashMap::new();
-    for line in ledger.lines() {
-        *marks.entry(line.trim()).or_default() += 1;
-    }
+fn repeated(ledger: &str, values: &Value) -> u64 {
+    let marks = |mark: &str| ledger.lines().filter(|line| line.trim() == mark).count() as u64;
     let messages = values.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let calls = || messages.iter().filter_map(|message| message.get("tool_calls")?.as_array()).flatten();
-    let asked = |mark: &str| {
-        let command = command(mark);
-        calls()
-            .filter(|call| {
-                call.pointer("/args/command")
-                    .and_then(Value::as_str)
-                    .is_some_and(|text| text.contains(&command))
-            })
-            .count() as u64
-    };
-    MARKS.iter().map(|mark| marks.get(mark).copied().unwrap_or(0).saturating_sub(asked(mark))).sum()
+    let calls = messages.iter().filter_map(|message| message.get("tool_calls")?.as_array()).flatten();
+    let asked: Vec<&str> =
+        calls.filter_map(|call| call.pointer("/args/command").and_then(Value::as_str)).collect();
+    let asked = |mark: &str| asked.iter().map(|text| text.matches(&command(mark)).count() as u64).sum();
+    MARKS.iter().map(|mark| marks(mark).saturating_sub(asked(mark))).sum()
 }
 
 /// Asks for the stream and never reads it.
@@ -270,4 +267,32 @@ fn fill(path: &std::path::Path) -> io::Result<()> {
 
 fn failed(error: &ClientError, hart: &Hart) -> Outcome {
     Outcome { unfinished: Some(format!("{error}; hart said: {}", hart.said())), ..Outcome::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_that_nobody_asked_for_again_is_a_repeated_effect() {
+        let call = |mark: &str| json!({"tool_calls": [{"name": "bash", "args": {"command": command(mark)}}]});
+        let values = json!({"messages": [call("one"), call("two"), call("two"), {"content": "done"}]});
+        assert_eq!(repeated("one\ntwo\ntwo\n", &values), 0);
+        assert_eq!(repeated("one\none\ntwo\n", &values), 1);
+        assert_eq!(repeated("two\n", &values), 0, "what did not happen is not repeated");
+        assert_eq!(repeated("three\n", &values), 1);
+    }
+
+    #[test]
+    fn events_that_are_missing_or_doubled_are_lost() {
+        let id = |seq| EventId { ms: 1, seq };
+        let seen = |ids: &[u64]| Seen { ids: ids.iter().map(|seq| id(*seq)).collect(), ..Seen::default() };
+        let log = seen(&[8, 16, 24]);
+        assert_eq!(seen(&[8, 16, 24]).lost(&log), 0);
+        assert_eq!(seen(&[8, 16, 20, 24]).lost(&log), 0, "what a crash took back was seen, too");
+        assert_eq!(seen(&[8, 24]).lost(&log), 1);
+        assert_eq!(seen(&[8, 16, 16, 24]).lost(&log), 1);
+    }
 }

@@ -124,7 +124,7 @@ fn failed(ended: &Ended) -> Option<String> {
 fn finish(args: &ReplayArgs, session: &Session, replaying: Replaying, told: &Told) -> Result<Exit, Failure> {
     let terminal = &session.terminal;
     let (thread, run) = (replaying.thread.clone(), replaying.run.clone());
-    let Replayed { played, difference } = session.block_on(replaying.finish())?;
+    let Replayed { played, difference, stopped } = session.block_on(replaying.finish())?;
     let same = args.from.is_some() || difference.is_none();
     if args.json {
         let data = json!({
@@ -133,6 +133,7 @@ fn finish(args: &ReplayArgs, session: &Session, replaying: Replaying, told: &Tol
             "live_model_calls": played.live_calls,
             "recorded_usage": played.usage,
             "difference": difference,
+            "stopped": stopped,
             "thread_id": args.from.map(|_| &thread),
             "run_id": args.from.map(|_| &run),
         });
@@ -143,6 +144,10 @@ fn finish(args: &ReplayArgs, session: &Session, replaying: Replaying, told: &Tol
     match (args.from, difference) {
         (None, Some(difference)) => Err(parted(&difference)),
         (None, None) => {
+            if stopped {
+                terminal.note("the run was stopped here; there is nothing more in its recording");
+                return Ok(Exit::Done);
+            }
             if let Some(error) = &told.failed {
                 terminal.note(&format!("it failed as it had failed: {error}"));
             }

@@ -1,9 +1,10 @@
 //! `hart replay`: recorded runs played again, from a step on with another model, and compared.
 
-use hart_testkit::{ModelServer, Turn};
+use hart_testkit::{Dialect, ModelServer, Turn};
 use serde_json::{Value, json};
 
 use super::bench::{Bench, frames, offline};
+use super::serve::Served;
 
 fn bash(id: &str, command: &str) -> Turn {
     Turn::new().text("Let me see.").tool_call(id, "bash", json!({"description": "do it", "command": command}))
@@ -132,4 +133,83 @@ fn what_cannot_be_played_is_told_with_the_reason() {
     bench.run("unseen").success().stdout.clear();
     says(&["replay", &runs(&bench)[0]], 2, "has no recording");
     says(&["replay", &runs(&bench)[0]], 2, "help: recordings are kept as long as streams");
+}
+
+#[test]
+fn calls_on_the_side_and_answers_to_questions_are_played_too() {
+    let bench = Bench::answering(Dialect::OpenAi, |request| match request.tool_results().len() {
+        _ if request.tool_names().is_empty() => Turn::new().text("A title"),
+        0 => bash("c1", "echo 1"),
+        _ => Turn::new().text("One."),
+    });
+    let base = bench.server.openai_base();
+    let model = format!("{{name: m, use: openai, model: m, api_key: sk-test, base_url: '{base}'}}");
+    bench.write(
+        "config.yaml",
+        &format!("models: [{model}]\ntitle: {{model_name: m}}\ninterrupt_on: {{bash: true}}\n"),
+    );
+    let asked = bench.hart().args(["run", "--thread", "t", "count"]).run();
+    assert_eq!(asked.code, Some(3), "{}", asked.stderr);
+    let approve = r#"{"decisions": [{"type": "approve"}]}"#;
+    let ran = bench.hart().args(["run", "--thread", "t", "--resume", approve]).run().success();
+    let (all, calls) = (runs(&bench), bench.server.requests().len());
+    let (first, second) = (&all[1], &all[0]);
+    let paused = bench.hart().args(["replay", first]).run().success();
+    assert!(paused.stderr.contains("0 tokens spent"), "{}", paused.stderr);
+    let resumed = bench.hart().args(["replay", second]).run().success();
+    assert_eq!(resumed.stdout, ran.stdout);
+    assert_eq!(bench.server.requests().len(), calls);
+    let played = |args: &[&str]| {
+        let lines = frames(&bench.hart().args(args.iter().copied()).run().success());
+        lines.last().unwrap()["data"]["replayed_model_calls"].as_u64().unwrap()
+    };
+    let both = played(&["replay", first, "--json"]) + played(&["replay", second, "--json"]);
+    assert_eq!(both as usize, calls, "every call, also the title's");
+}
+
+#[test]
+fn a_run_that_was_killed_and_went_on_is_one_recording() {
+    let bench = Bench::with([
+        bash("c1", "echo once >> ledger; wc -l < ledger"),
+        Turn::new().text("half ").hang_after(1),
+        Turn::new().text("The whole answer."),
+    ]);
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let served = Served::start(bench.hart());
+    let thread = "0199a0b1-0000-7000-8000-0000000000aa";
+    let question = json!({"assistant_id": "lead_agent", "if_not_exists": "create",
+                          "input": {"messages": [{"role": "user", "content": "count"}]}});
+    let begun = served.ask("POST", &format!("/threads/{thread}/runs"), "", &question);
+    assert!(begun.starts_with("HTTP/1.1 200"), "{begun}");
+    super::errors::block_on(bench.server.wait_for_requests(2));
+    served.process.kill();
+    let _ = served.process.wait();
+    let served = Served::start(bench.hart());
+    let joined = served.ask("GET", &format!("/threads/{thread}/runs"), "", &json!({}));
+    assert!(joined.contains("running") || joined.contains("success"), "{joined}");
+    super::errors::block_on(bench.server.wait_for_requests(3));
+    while !served
+        .ask("GET", &format!("/threads/{thread}/runs"), "", &json!({}))
+        .contains(r#""status":"success""#)
+    {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    served.process.terminate();
+    let _ = served.process.wait();
+    let run = &runs(&bench)[0];
+    let played = bench.hart().args(["replay", run]).run().success();
+    assert_eq!(played.stdout, "Let me see.\nThe whole answer.\n");
+    assert!(played.stderr.contains("replayed 2 model calls, 0 tokens spent"), "{}", played.stderr);
+}
+
+#[test]
+fn a_run_that_was_stopped_is_played_as_far_as_it_came() {
+    let bench = Bench::with([bash("c1", "echo 1"), Turn::hang()]);
+    let running = bench.hart().args(["run", "--thread", "t", "count"]).spawn();
+    super::errors::block_on(bench.server.wait_for_requests(2));
+    running.interrupt();
+    assert_eq!(running.wait().code, Some(130));
+    let played = bench.hart().args(["replay", &runs(&bench)[0]]).run().success();
+    assert_eq!(played.stdout, "Let me see.\n");
+    assert!(played.stderr.contains("the run was stopped here"), "{}", played.stderr);
 }

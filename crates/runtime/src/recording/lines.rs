@@ -4,8 +4,9 @@
 //! have. A message that was in the caller's last request is not hashed again.
 
 use std::fmt;
+use std::sync::Arc;
 
-use hart_kernel::{ChatRequest, MessageList};
+use hart_kernel::{ChatRequest, MessageList, ToolSpec};
 use hart_types::{Body, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,6 +25,9 @@ pub(super) struct Lines {
     last: MessageList,
     hashes: Vec<Hash>,
     history: Option<History>,
+    /// What mostly stays the same, with its hash.
+    system: Option<(Option<Arc<str>>, Hash)>,
+    tools: Option<(Arc<[Arc<ToolSpec>]>, Hash)>,
 }
 
 /// A request with the content of all that is new in it.
@@ -65,14 +69,18 @@ impl Lines {
             contents.push((hash.clone(), content));
             hash
         };
-        let question = Question {
-            system: part(json!(request.system.as_deref())),
-            tools: part(tools(request)),
-            settings: part(Value::String(format!("{:?}", request.settings))),
-            history,
-            keep: from,
-            new,
+        let system = match &self.system {
+            Some((known, hash)) if *known == request.system => hash.clone(),
+            _ => part(json!(request.system.as_deref())),
         };
+        let tools = match &self.tools {
+            Some((known, hash)) if Arc::ptr_eq(known, &request.tools) => hash.clone(),
+            _ => part(tools(&request.tools)),
+        };
+        self.system = Some((request.system.clone(), system.clone()));
+        self.tools = Some((Arc::clone(&request.tools), tools.clone()));
+        let settings = part(Value::String(format!("{:?}", request.settings)));
+        let question = Question { system, tools, settings, history, keep: from, new };
         Hashed { question, contents, of_history }
     }
 
@@ -108,11 +116,8 @@ impl fmt::Display for Hash {
     }
 }
 
-fn tools(request: &ChatRequest) -> Value {
-    let tool = |tool: &std::sync::Arc<hart_kernel::ToolSpec>| {
-        json!([tool.name, tool.description, tool.input_schema])
-    };
-    request.tools.iter().map(tool).collect()
+fn tools(specs: &[Arc<ToolSpec>]) -> Value {
+    specs.iter().map(|tool| json!([tool.name, tool.description, tool.input_schema])).collect()
 }
 
 fn last_human(messages: &MessageList) -> usize {

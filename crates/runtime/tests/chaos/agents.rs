@@ -11,6 +11,7 @@ use futures_util::stream;
 use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::*;
+use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits};
 use hart_runtime::*;
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
 use hart_types::{Ai, Body, Message, ToolCall};
@@ -33,6 +34,10 @@ impl AgentFactory for Agents {
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
         self.reader(&request.agent, request.checkpointer.clone())
+    }
+
+    fn deck(&self, run: &Recordable<'_>) -> Option<Arc<dyn Deck>> {
+        Some(Arc::new(RecordingDeck::new(run, RecordingLimits::default(), Arc::new(|_: &str| None))))
     }
 
     fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
