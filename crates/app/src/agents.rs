@@ -5,15 +5,16 @@
 use std::sync::Arc;
 
 use hart_agent::Mode;
-use hart_kernel::{Agent, Checkpointer, Effort, Reasoning, async_trait};
+use hart_kernel::{Agent, Checkpointer, Deck, Effort, Reasoning, async_trait};
+use hart_runtime::recording::Recordable;
 use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
 use serde_json::{Map, Value};
 
 use crate::agent_folders::OwnAgent;
 use crate::choice::{self, ModelChoice};
 use crate::shelf::{self, SkillShelf};
-use crate::wire;
 use crate::workshop::Workshop;
+use crate::{recording, wire};
 
 /// The agent that is always there, as DeerFlow's clients call it. The others are in the data directory.
 pub(crate) const LEAD_AGENT: &str = "lead_agent";
@@ -27,6 +28,35 @@ pub(crate) struct ConfiguredAgents {
 impl ConfiguredAgents {
     pub(crate) fn new(workshop: Arc<Workshop>) -> Self {
         Self { workshop }
+    }
+}
+
+impl ConfiguredAgents {
+    /// `stand_in` works where the model that the run names is not there.
+    pub(crate) async fn build_or(
+        &self,
+        request: &AgentRequest,
+        stand_in: Option<ModelChoice>,
+    ) -> Result<Agent, FactoryError> {
+        let own = self.own(named(request)?)?;
+        let mut choices = own.as_ref().map(|own| own.config.options()).unwrap_or_default();
+        choices.extend(request.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
+        let options = Options::read(&choices)?;
+        let model = match (choice::choose(&self.workshop, options.model.as_deref()).await, stand_in) {
+            (Ok(model), _) | (Err(_), Some(model)) => model,
+            (Err(error), None) => return Err(refused("UnknownModel", error.to_string())),
+        };
+        let order = Order {
+            model,
+            mode: options.mode,
+            reasoning: options.reasoning,
+            plan_mode: options.plan_mode,
+            recursion_limit: request.recursion_limit,
+            own,
+            skills: shelf::of(&self.workshop, &request.user).await,
+            checkpointer: Some(Arc::clone(&request.checkpointer)),
+        };
+        build(&self.workshop, &order)
     }
 }
 
@@ -76,24 +106,11 @@ impl AgentFactory for ConfiguredAgents {
     }
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
-        let own = self.own(named(request)?)?;
-        let mut choices = own.as_ref().map(|own| own.config.options()).unwrap_or_default();
-        choices.extend(request.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
-        let options = Options::read(&choices)?;
-        let model = choice::choose(&self.workshop, options.model.as_deref())
-            .await
-            .map_err(|error| refused("UnknownModel", error.to_string()))?;
-        let order = Order {
-            model,
-            mode: options.mode,
-            reasoning: options.reasoning,
-            plan_mode: options.plan_mode,
-            recursion_limit: request.recursion_limit,
-            own,
-            skills: shelf::of(&self.workshop, &request.user).await,
-            checkpointer: Some(Arc::clone(&request.checkpointer)),
-        };
-        build(&self.workshop, &order)
+        self.build_or(request, None).await
+    }
+
+    fn deck(&self, run: &Recordable<'_>) -> Option<Arc<dyn Deck>> {
+        recording::deck(&self.workshop, run).map(|deck| Arc::new(deck) as Arc<dyn Deck>)
     }
 
     fn reader(&self, agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {

@@ -20,4 +20,5 @@ mod guide;
 mod middleware;
 mod middleware_at_work;
 mod native;
+mod recording;
 mod settings_at_work;

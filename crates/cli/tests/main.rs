@@ -5,6 +5,7 @@ mod suite {
     mod agents;
     mod approval;
     mod bench;
+    mod chaos;
     mod chat;
     mod config;
     mod damage;
@@ -13,6 +14,7 @@ mod suite {
     mod info;
     mod models;
     mod reconnect;
+    mod recorded;
     mod remembered;
     mod replay;
     mod resilience;

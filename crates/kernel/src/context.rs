@@ -18,7 +18,8 @@ use uuid::Uuid;
 use crate::agent::Aliases;
 use crate::interrupt::Answers;
 use crate::{
-    AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, Journal, NoEvents, SystemClock,
+    AgentEvent, Breakpoints, Budget, Clock, Deck, EventSink, HookError, Interrupt, Journal, NoEvents,
+    SystemClock,
 };
 
 pub struct RunContext {
@@ -33,6 +34,8 @@ pub struct RunContext {
     pub clock: Arc<dyn Clock>,
     /// Where effects are written down; without it a call that was cut off is simply made again.
     pub journal: Option<Arc<dyn Journal>>,
+    /// What the run asks of the world is recorded here, or played from here.
+    pub deck: Option<Arc<dyn Deck>>,
     pub scratch: Scratch,
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
@@ -82,6 +85,7 @@ impl RunContext {
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
             journal: None,
+            deck: None,
             scratch: Scratch::default(),
             from: None,
             breakpoints: Breakpoints::default(),

@@ -393,6 +393,9 @@ impl<'a> Execution<'a> {
             return Ok(());
         }
         let (id, parent) = (CheckpointId::generate(), self.head.clone());
+        if let Some(deck) = &self.cx.deck {
+            deck.reached(Some(&id)).await;
+        }
         if let Some(checkpointer) = &self.agent.checkpointer {
             let step = self.step(&id, source, self.unlogged.clone(), next);
             let steps = self.begun.iter().cloned().chain([step]).collect();

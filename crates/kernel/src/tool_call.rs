@@ -3,6 +3,7 @@
 //! Invariant: every pending call gets exactly one result: the tool's, or an error the model can act on.
 
 mod effects;
+mod played;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -139,19 +140,15 @@ impl ToolCallRunner<'_> {
         };
         cx.emit(AgentEvent::ToolStarted(Arc::clone(&call))).await;
         let request = ToolRequest { call: self.by_its_own_name(&call), state: state.clone() };
-        let mut outcome = guarded(
-            cx,
-            None,
-            self.journaled(cx, request, |outcome| {
-                if outcome.message.name.is_some() {
-                    // The answer goes to the name that was called: providers compare them.
-                    outcome.message.name = Some(call.name.clone());
-                }
-                // Whoever hears of the result now must find it in the thread later.
-                outcome.message.id.get_or_insert_with(|| cx.result_id(nth, pending.id()));
-            }),
-        )
-        .await;
+        let finish = |outcome: &mut ToolOutcome| {
+            if outcome.message.name.is_some() {
+                // The answer goes to the name that was called: providers compare them.
+                outcome.message.name = Some(call.name.clone());
+            }
+            // Whoever hears of the result now must find it in the thread later.
+            outcome.message.id.get_or_insert_with(|| cx.result_id(nth, pending.id()));
+        };
+        let mut outcome = guarded(cx, None, self.played(cx, request, &call, finish)).await;
         let message = match &mut outcome {
             Ok(outcome) => outcome.message.clone(),
             // Not finished: it runs again when its question is answered.

@@ -291,6 +291,16 @@ impl<A: Around> Outbox for Surrounded<A> {
 }
 
 #[async_trait]
+impl<A: Around> Recordings for Surrounded<A> {
+    fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease) {
+        self.inner.append_records(records, lease);
+    }
+    async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError> {
+        self.by.around("records", self.inner.records(run)).await
+    }
+}
+
+#[async_trait]
 impl<A: Around> Vitals for Surrounded<A> {
     fn waiting_writes(&self) -> u64 {
         self.inner.waiting_writes()

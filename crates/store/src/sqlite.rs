@@ -15,6 +15,7 @@ mod migrations;
 mod outbox;
 mod presence;
 mod readers;
+mod recordings;
 mod row;
 mod runs;
 mod soundness;

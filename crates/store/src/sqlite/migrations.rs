@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_crons.sql"),
     include_str!("../../migrations/0006_effects.sql"),
     include_str!("../../migrations/0007_outbox.sql"),
+    include_str!("../../migrations/0008_records.sql"),
     include_str!("../../migrations/0010_sums.sql"),
     include_str!("../../migrations/0011_feedback.sql"),
 ];

@@ -7,6 +7,7 @@ mod calls;
 mod consent;
 mod content;
 mod context;
+mod recording;
 mod sandbox;
 mod server;
 mod skills;
@@ -75,6 +76,7 @@ pub(super) fn own() -> Vec<Key> {
     keys.extend(bounds::keys());
     keys.extend(content::keys());
     keys.extend(server::keys());
+    keys.extend(recording::keys());
     keys.extend(skills::keys());
     keys.extend(sandbox::DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
