@@ -55,6 +55,8 @@ pub struct Features {
     pub budget: Toggle,
     /// Bounds the calls of an answer, and of a run where it is told to.
     pub call_limits: Toggle,
+    /// Hands work to others; see [`crate::SuperAgentBuilder::delegates`].
+    pub subagents: Toggle,
     /// Corrects and ends repetition.
     pub loop_detection: Toggle,
     /// Mends answers that were cut off, refused or empty.
@@ -138,6 +140,7 @@ impl Features {
             token_usage: Toggle::Off,
             budget: Toggle::Off,
             call_limits: Toggle::Off,
+            subagents: Toggle::Off,
             loop_detection: Toggle::Off,
             finish_reason: Toggle::Off,
             summarization: Toggle::Off,

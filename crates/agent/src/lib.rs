@@ -21,6 +21,7 @@ mod prompt;
 mod reminder;
 mod repair;
 mod spending;
+mod subagents;
 mod title;
 mod tool_meta;
 mod tool_ranking;
@@ -34,4 +35,7 @@ pub use loops::{LoopDetectionConfig, ToolFrequency};
 pub use mode::Mode;
 pub use prompt::{Delegation, Listed, Prompt, escape};
 pub use spending::{BudgetConfig, OnLimit};
+pub use subagents::{
+    Delegated, Delegations, OnExcess, Status, Subagent, SubagentBuilder, SubagentsConfig, TokenBudget,
+};
 pub use tool_ranking::{ToolSelectionConfig, ToolsUsed};

@@ -48,6 +48,16 @@ async fn plan_mode_has_its_place() {
 }
 
 #[tokio::test]
+async fn delegation_has_its_place() {
+    let features = Features { subagents: true.into(), ..Features::default() };
+    let world = World::with(DIALECTS[0], [], features).await;
+    let chain: Vec<_> = world.agent.chain().collect();
+    let at = |name: &str| chain.iter().position(|have| *have == name).unwrap();
+    assert!(at("Summarization") < at("Subagents") && at("Subagents") < at("CallLimits"), "{chain:?}");
+    assert!(world.agent.tools().iter().any(|tool| tool.name == "task"));
+}
+
+#[tokio::test]
 async fn the_lead_agent_has_these_tools() {
     let world = World::new(DIALECTS[0], []).await;
     let tools: Vec<_> = world.agent.tools().iter().map(|spec| spec.name.as_str()).collect();

@@ -20,6 +20,8 @@ mod compaction_ladder;
 mod consent;
 mod consent_world;
 mod context_edits;
+mod delegation;
+mod delegation_bounds;
 mod endings;
 mod foreign;
 mod guards;

@@ -36,6 +36,8 @@ pub(crate) struct Order {
     pub(crate) reasoning: Option<Reasoning>,
     /// Whether the agent keeps a list of steps; as its mode has it, without it.
     pub(crate) plan_mode: Option<bool>,
+    /// Whether it may delegate; as its mode and the configuration have it, without it.
+    pub(crate) delegates: Option<bool>,
     pub(crate) recursion_limit: Option<u32>,
     /// Where its states are; none where it has none yet.
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
@@ -49,6 +51,7 @@ impl Order {
             mode: Mode::default(),
             reasoning: None,
             plan_mode: None,
+            delegates: None,
             recursion_limit: None,
             checkpointer,
         }
@@ -73,6 +76,7 @@ impl AgentFactory for ConfiguredAgents {
             mode: options.mode,
             reasoning: options.reasoning,
             plan_mode: options.plan_mode,
+            delegates: options.delegates,
             recursion_limit: request.recursion_limit,
             checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
@@ -108,6 +112,7 @@ struct Options {
     mode: Mode,
     reasoning: Option<Reasoning>,
     plan_mode: Option<bool>,
+    delegates: Option<bool>,
 }
 
 impl Options {
@@ -119,13 +124,12 @@ impl Options {
         if let Some(agent) = text(options, "agent_name")? {
             known(agent)?;
         }
-        // Whether it may delegate is decided by what the agent has; the choice is still looked at.
-        switch(options, "subagent_enabled")?;
         Ok(Self {
             model: text(options, "model_name")?.or(text(options, "model")?).map(str::to_owned),
             mode,
             reasoning: reasoning(options, mode)?,
             plan_mode: switch(options, "is_plan_mode")?,
+            delegates: switch(options, "subagent_enabled")?,
         })
     }
 }

@@ -19,6 +19,7 @@ mod resolve;
 mod secret;
 mod section;
 mod server;
+mod subagents;
 mod tools;
 mod typed;
 
@@ -38,6 +39,7 @@ pub use init::{TEMPLATE, init};
 pub use middleware::MiddlewareConfig;
 pub use problem::{ConfigError, Place, Problem, Warning};
 pub use server::ServerConfig;
+pub use subagents::{DelegationConfig, SubagentEntry};
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 
@@ -67,6 +69,8 @@ pub struct AppConfig {
     pub middleware: MiddlewareConfig,
     /// Who may do what.
     pub consent: ConsentConfig,
+    /// To whom work is handed, and how much.
+    pub delegation: DelegationConfig,
     /// Where `hart serve` listens, and who may ask it.
     pub server: ServerConfig,
     pub log_level: LogLevel,
@@ -202,6 +206,7 @@ impl AppConfig {
         let audit = section::<typed::SandboxAudit>(&tree, "sandbox_audit", findings);
         let middleware = MiddlewareConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
+        let delegation = DelegationConfig::read(&tree, findings);
         let server = ServerConfig::read(&tree, env, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
@@ -223,6 +228,7 @@ impl AppConfig {
             sandbox_audit_file: audit.log_file,
             middleware,
             consent,
+            delegation,
             server,
             log_level,
             max_recursion_limit,

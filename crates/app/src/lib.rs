@@ -20,6 +20,7 @@ mod house;
 mod profiles;
 mod server;
 mod sheet;
+mod subagent_files;
 mod wire;
 mod workshop;
 mod workspaces;

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_crons.sql"),
     include_str!("../migrations/0006_effects.sql"),
     include_str!("../migrations/0007_outbox.sql"),
+    include_str!("../migrations/0009_child_steps.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

@@ -183,6 +183,19 @@ impl Steps for Fragile {
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError> {
         self.fuse.around("steps", self.inner.steps(thread, at)).await
     }
+    async fn append_child_steps(
+        &self,
+        thread: &ThreadId,
+        call: &str,
+        steps: Vec<Step>,
+        lease: &Lease,
+    ) -> Result<(), StoreError> {
+        let appended = self.inner.append_child_steps(thread, call, steps, lease);
+        self.fuse.around("append_child_steps", appended).await
+    }
+    async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
+        self.fuse.around("child_steps", self.inner.child_steps(thread, call)).await
+    }
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         self.fuse.around("history", self.inner.history(thread, query)).await
     }

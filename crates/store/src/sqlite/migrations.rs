@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_crons.sql"),
     include_str!("../../migrations/0006_effects.sql"),
     include_str!("../../migrations/0007_outbox.sql"),
+    include_str!("../../migrations/0009_child_steps.sql"),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

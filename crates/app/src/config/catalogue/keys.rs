@@ -9,6 +9,7 @@ mod content;
 mod context;
 mod sandbox;
 mod server;
+mod subagents;
 mod tools;
 
 use std::borrow::Cow;
@@ -73,6 +74,7 @@ pub(super) fn own() -> Vec<Key> {
     keys.extend(context::keys());
     keys.extend(bounds::keys());
     keys.extend(content::keys());
+    keys.extend(subagents::keys());
     keys.extend(server::keys());
     keys.extend(sandbox::DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
@@ -156,7 +158,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("channel_connections", "Accounts of chat platforms."),
     ("channels", "Chat platforms."),
     ("authorization", "Who may do what."),
-    ("subagents", "Agents that work for the agent."),
     ("acp_agents", "Agents reached over ACP."),
     ("auth", "Logging in."),
     ("plugins", "Python packages that extend DeerFlow."),
