@@ -4,6 +4,7 @@
 //! bytes and the same machine, seconds apart.
 
 mod chain;
+mod delegation;
 mod floor;
 mod memory;
 mod model;
@@ -55,6 +56,9 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     if wanted("chain") {
         rows.extend(chain::measure()?);
     }
+    if wanted("delegation") {
+        rows.extend(delegation::measure().await?);
+    }
     if wanted("tokens") {
         rows.extend(tokens::throughput().await?);
         rows.extend(tokens::added_delay().await?);
@@ -80,7 +84,7 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
-    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|snapshot";
+    let parts = "turns|chain|delegation|tokens|text|models|start|memory|sandbox|server|snapshot";
     anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}] [--quick]");
     Ok(rows)
 }

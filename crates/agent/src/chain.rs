@@ -10,11 +10,12 @@ use hart_tools::ToolOutputConfig;
 use crate::compaction::SummarizationConfig;
 use crate::middleware::{
     Budget, CallLimits, ContextEditing, DanglingToolCall, DynamicContext, EditedToolCall, FinishReason,
-    Guardrail, HumanInTheLoop, InputSanitization, LoopDetection, ModelError, Pii, ReadBeforeWrite, Sandbox,
-    SandboxAudit, Subagents, Summarization, ThreadData, Title, Todo, TokenUsage, ToolError, ToolOutputBudget,
-    ToolRetry, ToolSelection, UnsupportedContent, UntrustedContent, Uploads, ViewImage, ViewImageConfig,
+    Goals, Guardrail, HumanInTheLoop, InputSanitization, LoopDetection, ModelError, Pii, ReadBeforeWrite,
+    Sandbox, SandboxAudit, Subagents, Summarization, ThreadData, Title, Todo, TokenUsage, ToolError,
+    ToolOutputBudget, ToolRetry, ToolSelection, UnsupportedContent, UntrustedContent, Uploads, ViewImage,
+    ViewImageConfig,
 };
-use crate::{BudgetConfig, ContextEditingConfig, Features, OnLimit, ToolSelectionConfig};
+use crate::{BudgetConfig, ContextEditingConfig, Features, GoalConfig, OnLimit, ToolSelectionConfig};
 
 /// The lead agent's chain.
 pub(crate) fn lead(
@@ -101,6 +102,9 @@ pub(crate) fn lead(
     // Inside compaction: it edits what that leaves of the conversation.
     chain.feature(features.context_editing, || ContextEditing::new(ContextEditingConfig::default()));
 
+    // Around the list of steps, which has its word first: only whoever means to end is judged.
+    chain.feature(features.goals, || Goals::new(GoalConfig::default(), Arc::clone(model)));
+
     // Inside whatever shortens the conversation: it sees whether the list is still in it.
     chain.feature(features.todo, || Todo);
 
@@ -134,6 +138,9 @@ pub(crate) fn lead(
     // Inside whatever shortens the conversation, as the list of steps is; around what counts calls, as those of an answer
     // that are one too many are not delegated either.
     chain.feature(features.subagents, || subagents.unwrap_or_default());
+
+    // Brings tools only, so its place does not matter.
+    chain.maybe(features.remote_subagents);
 
     // Before anything looks at an answer's calls: there are no more of them than can be run.
     chain.feature(features.call_limits, CallLimits::default);

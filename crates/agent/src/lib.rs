@@ -11,6 +11,7 @@ mod chain;
 mod clearing;
 pub mod compaction;
 mod features;
+mod goal;
 pub mod guardrails;
 mod loops;
 pub mod middleware;
@@ -19,6 +20,7 @@ mod personal_data;
 mod projection;
 mod prompt;
 mod reminder;
+mod remote;
 mod repair;
 mod spending;
 mod subagents;
@@ -31,9 +33,11 @@ pub use builder::{SuperAgent, SuperAgentBuilder};
 pub use call_limits::{CallLimit, CallLimitsConfig, ExitBehavior};
 pub use clearing::{ClearedThrough, ContextEditingConfig};
 pub use features::{Features, FilePermissions};
+pub use goal::{Blocker, Evaluation, Goal, GoalConfig, GoalWrite, ThreadGoal};
 pub use loops::{LoopDetectionConfig, ToolFrequency};
 pub use mode::Mode;
 pub use prompt::{Delegation, Listed, Prompt, escape};
+pub use remote::{AsyncTask, AsyncTasks, RemoteAgents, RemoteError, RemoteStanding, RemoteStatus};
 pub use spending::{BudgetConfig, OnLimit};
 pub use subagents::{
     Delegated, Delegations, OnExcess, Status, Subagent, SubagentBuilder, SubagentsConfig, TokenBudget,

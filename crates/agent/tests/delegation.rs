@@ -347,3 +347,43 @@ async fn a_subagent_that_cannot_be_is_refused_when_the_agent_is_built() {
     // One of a built-in's name takes its place.
     build(&[Subagent::builder("bash", "Mine.").tools(["ls"]).build().unwrap()]).unwrap();
 }
+
+#[tokio::test]
+async fn what_was_delegated_outlasts_the_conversation_it_was_in() {
+    let answers = |request: &RecordedRequest| match (request.tool_names().is_empty(), is_lead(request)) {
+        (true, _) => Turn::new().text("They talked."),
+        (_, false) => Turn::new().text("The treasure is <under> the oak."),
+        (_, true) if request.texts_of("user").len() == 1 && request.tool_results().is_empty() => {
+            tasks([task("a", "look everywhere")])
+        }
+        _ => Turn::new().text("Well."),
+    };
+    let office = Office::new(answers, Features::default(), |builder| builder).await;
+    office.ask("find it").await.outcome.unwrap();
+    for question in ["and then?", "why?", "really?", "so?", "when?"] {
+        office.ask(question).await.outcome.unwrap();
+    }
+    let input = json!({"compact": true});
+    let update = office.agent.input(input.as_object().unwrap().clone()).unwrap();
+    office.agent.run(update, &office.cx()).await.outcome.unwrap();
+
+    office.ask("where was it?").await.outcome.unwrap();
+    let request = office.server.last_request();
+    assert_eq!(request.tool_result("a"), None, "it was summed up");
+    let reminders = |request: &RecordedRequest| -> Vec<(usize, String)> {
+        let texts = request.messages().iter().map(|message| message["content"].to_string()).enumerate();
+        texts.filter(|(_, text)| text.contains("What was delegated earlier")).collect()
+    };
+    let [(place, text)] = &reminders(&request)[..] else {
+        panic!("one reminder in {:?}", request.messages())
+    };
+    assert!(
+        text.contains("- [completed] do a (general-purpose): The treasure is &lt;under&gt; the oak."),
+        "{text}"
+    );
+
+    // It stays where it is, so that what came before it is still cached.
+    office.ask("thank you").await.outcome.unwrap();
+    let again = reminders(&office.server.last_request());
+    assert_eq!(again, [(*place, text.clone())]);
+}

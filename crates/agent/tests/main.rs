@@ -24,6 +24,7 @@ mod delegation;
 mod delegation_bounds;
 mod endings;
 mod foreign;
+mod goals;
 mod guards;
 mod histories;
 mod long_results;

@@ -39,7 +39,7 @@ pub use init::{TEMPLATE, init};
 pub use middleware::MiddlewareConfig;
 pub use problem::{ConfigError, Place, Problem, Warning};
 pub use server::ServerConfig;
-pub use subagents::{DelegationConfig, SubagentEntry};
+pub use subagents::{DelegationConfig, RemoteEntry, SubagentEntry};
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 

@@ -18,6 +18,7 @@ mod extensions;
 mod home;
 mod house;
 mod profiles;
+mod remote_agents;
 mod server;
 mod sheet;
 mod subagent_files;

@@ -13,6 +13,7 @@
 mod client;
 mod config;
 mod consent;
+mod delegation;
 mod demo;
 mod either_client;
 mod guide;

@@ -6,6 +6,7 @@ mod suite {
     mod bench;
     mod chat;
     mod config;
+    mod delegation;
     mod errors;
     mod info;
     mod models;

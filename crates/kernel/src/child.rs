@@ -135,7 +135,7 @@ async fn left(agent: &Agent, cx: &RunContext) -> Result<Left, RunError> {
     Ok(Left { has_begun, asked: pause.map(|pause| pause.interrupts) })
 }
 
-/// Names the call, whichever run makes it: the answer it stands in, its id, its arguments' tool.
+/// Names the call, whichever run makes it: by the answer it stands in, and its id.
 fn key(cx: &ToolContext<'_>) -> String {
     let answer = answer_id(cx.state.messages()).map_or("", |id| id.as_str());
     let mut hash = Sha256::new();

@@ -3,6 +3,7 @@
 //! Invariant: a subagent that cannot be understood is a problem with a place, never one that is left out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use hart_agent::{OnExcess, SubagentsConfig, TokenBudget};
 use serde::Deserialize;
@@ -22,6 +23,29 @@ pub struct DelegationConfig {
     /// Other numbers, by name.
     pub overrides: BTreeMap<String, SubagentEntry>,
     pub custom: BTreeMap<String, SubagentEntry>,
+    /// On other servers.
+    pub remote: BTreeMap<String, RemoteEntry>,
+}
+
+/// An agent on another server that speaks LangGraph's protocol.
+#[derive(Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RemoteEntry {
+    pub description: String,
+    pub url: String,
+    /// The assistant or graph over there.
+    pub graph_id: String,
+    /// Sent with every request; they may hold keys.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for RemoteEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteEntry")
+            .field("url", &self.url)
+            .field("graph_id", &self.graph_id)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is said of one subagent, in a configuration or in a file of its own.
@@ -62,6 +86,7 @@ struct Section {
     progress_timeout_seconds: f64,
     agents: BTreeMap<String, SubagentEntry>,
     custom_agents: BTreeMap<String, SubagentEntry>,
+    remote: BTreeMap<String, RemoteEntry>,
 }
 
 impl Default for Section {
@@ -86,6 +111,7 @@ impl Default for Section {
             progress_timeout_seconds,
             agents: BTreeMap::new(),
             custom_agents: BTreeMap::new(),
+            remote: BTreeMap::new(),
         }
     }
 }
@@ -97,6 +123,9 @@ impl DelegationConfig {
             for (name, entry) in entries {
                 check(tree, kind, name, entry, findings);
             }
+        }
+        for (name, entry) in &read.remote {
+            check_remote(tree, name, entry, findings);
         }
         Self {
             enabled: read.enabled,
@@ -111,6 +140,7 @@ impl DelegationConfig {
             },
             overrides: read.agents,
             custom: read.custom_agents,
+            remote: read.remote,
         }
     }
 }
@@ -142,6 +172,24 @@ fn check(tree: &Node, kind: &str, name: &str, entry: &SubagentEntry, findings: &
         };
         let model = model.escape_debug();
         findings.problem(&mark, format!("{path}.model: there is no model `{model}`{near}"), help);
+    }
+}
+
+fn check_remote(tree: &Node, name: &str, entry: &RemoteEntry, findings: &mut Findings) {
+    let node = tree.get("subagents").and_then(|section| section.get("remote")).and_then(|map| map.get(name));
+    let Some(node) = node else { return };
+    let path = format!("subagents.remote.{}", name.escape_debug());
+    for (key, value) in
+        [("url", &entry.url), ("graph_id", &entry.graph_id), ("description", &entry.description)]
+    {
+        if value.trim().is_empty() {
+            findings.problem(&node.mark, format!("{path}: `{key}` is missing"), format!("add `{key}:`"));
+        }
+    }
+    if !entry.url.is_empty() && !entry.url.starts_with("http://") && !entry.url.starts_with("https://") {
+        let mark = node.get("url").unwrap_or(node).mark.clone();
+        let help = "write an address such as http://127.0.0.1:2024";
+        findings.problem(&mark, format!("{path}.url: not an address"), help);
     }
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use hart_agent::Features;
 use hart_agent::middleware::{
-    Budget, CallLimits, ContextEditing, DynamicContext, FinishReason, Guardrail, HumanInTheLoop,
-    LoopDetection, ModelError, Sandbox, SandboxAudit, Summarization, Title, ToolError, ToolOutputBudget,
-    ToolRetry, ToolSelection, UntrustedContent, ViewImage,
+    Budget, CallLimits, ContextEditing, DynamicContext, FinishReason, Goals, Guardrail, HumanInTheLoop,
+    LoopDetection, ModelError, RemoteSubagents, Sandbox, SandboxAudit, Summarization, Title, ToolError,
+    ToolOutputBudget, ToolRetry, ToolSelection, UntrustedContent, ViewImage,
 };
 use hart_kernel::{BuildError, Middleware, Toggle};
 
@@ -16,6 +16,7 @@ use super::helper;
 use crate::agents::Order;
 use crate::audit_file::AuditFile;
 use crate::config::AppConfig;
+use crate::remote_agents::LangGraphServers;
 use crate::workshop::Workshop;
 
 pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result<Features, BuildError> {
@@ -31,6 +32,7 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
     let tool_output = config.tool_output.enabled.then(|| config.tool_output.clone());
     let parts = config.middleware.clone();
     let (summarization, title) = (summarization(workshop, order, &sandbox)?, title(workshop)?);
+    let goals = goals(workshop, order)?;
     Ok(Features {
         tool_output: part(tool_output, |config| ToolOutputBudget::new(config, Some(places.clone()))),
         read_before_write: config.read_before_write.into(),
@@ -51,6 +53,8 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
         token_usage: parts.token_usage.into(),
         budget: part(parts.budget, Budget::new),
         title: part(title, |title| title),
+        goals: part(goals, |goals| goals),
+        remote_subagents: remote(workshop),
         view_image: part(parts.view_image, |config| ViewImage::new(shown, config)),
         tool_selection: part(parts.tool_selection, ToolSelection::new),
         unsupported_content: parts.unsupported_content.into(),
@@ -95,6 +99,19 @@ fn summarization(
         Some(summariser) => made.model(summariser),
         None => made,
     }))
+}
+
+/// Those on other servers are there whether or not the agent may send its own.
+fn remote(workshop: &Workshop) -> Option<RemoteSubagents> {
+    let agents = &workshop.config.delegation.remote;
+    let servers = || LangGraphServers::new(workshop.http.clone(), agents.clone());
+    (!agents.is_empty()).then(|| RemoteSubagents::new(Arc::new(servers())))
+}
+
+fn goals(workshop: &Workshop, order: &Order) -> Result<Option<Goals>, BuildError> {
+    let Some(config) = workshop.config.middleware.goal.clone() else { return Ok(None) };
+    let judge = helper(workshop, config.model_name.as_deref())?;
+    Ok(Some(Goals::new(config, judge.unwrap_or_else(|| Arc::clone(&order.model.model)))))
 }
 
 fn title(workshop: &Workshop) -> Result<Option<Title>, BuildError> {

@@ -31,7 +31,7 @@ impl Served {
         Self { process, address: address.parse().unwrap() }
     }
 
-    fn request(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
+    pub(super) fn request(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let body = body.to_string();
         let length = body.len();
@@ -60,7 +60,7 @@ fn read(mut stream: TcpStream) -> String {
 }
 
 /// As much of it as has these words.
-fn read_until(stream: &mut TcpStream, needle: &str) -> String {
+pub(super) fn read_until(stream: &mut TcpStream, needle: &str) -> String {
     receive(stream, Some(needle))
 }
 

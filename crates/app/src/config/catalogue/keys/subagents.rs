@@ -1,10 +1,36 @@
-//! The keys of `subagents`: how much is delegated, and to whom.
+//! The keys of `subagents` and `goal`: to whom how much is delegated, and to what end an agent works.
 //!
 //! Invariant: the defaults told here are those of the types that are read.
 
-use super::{COUNT, Key, Kind, key};
+use super::{AMOUNT, COUNT, Key, Kind, key};
 
 pub(super) fn keys() -> Vec<Key> {
+    let mut keys = subagents();
+    keys.extend(goal());
+    keys
+}
+
+fn goal() -> [Key; 5] {
+    [
+        key("goal", Kind::Section, "{}", "Holding the agent to the goal of its thread."),
+        key(
+            "goal.enabled",
+            Kind::Bool,
+            "false",
+            "Whether an agent that ends is judged by the goal; costs a model call.",
+        ),
+        key("goal.max_continuations", AMOUNT, "4", "How often it is sent on, in a run."),
+        key(
+            "goal.max_no_progress_continuations",
+            AMOUNT,
+            "2",
+            "After how many judgements in a row that say the same it may end.",
+        ),
+        key("goal.model_name", Kind::Text, "the run's model", "Who judges; a cheap model will do."),
+    ]
+}
+
+fn subagents() -> Vec<Key> {
     vec![
         key("subagents", Kind::Section, "{}", "Agents that work for the agent."),
         key(
@@ -52,6 +78,12 @@ pub(super) fn keys() -> Vec<Key> {
             "{}",
             "Your own, by name: `description`, `system_prompt`, `tools`, `disallowed_tools`, `model`, `max_turns`, \
              `timeout_seconds`.",
+        ),
+        key(
+            "subagents.remote",
+            Kind::Map,
+            "{}",
+            "Agents on servers that speak LangGraph's protocol, by name: `description`, `url`, `graph_id`, `headers`.",
         ),
     ]
 }
