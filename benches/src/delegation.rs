@@ -100,9 +100,10 @@ async fn held() -> anyhow::Result<f64> {
 }
 
 fn resident() -> anyhow::Result<f64> {
-    let text = std::fs::read_to_string("/proc/self/statm")?;
-    let pages: f64 = text.split_whitespace().nth(1).unwrap_or("0").parse()?;
-    Ok(pages * rustix::param::page_size() as f64)
+    let text = std::fs::read_to_string("/proc/self/status")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes: f64 = line.and_then(|line| line.split_whitespace().next()).unwrap_or("0").parse()?;
+    Ok(kilobytes * 1024.0)
 }
 
 /// The lead's model and its subagents'.

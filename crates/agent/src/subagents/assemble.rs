@@ -26,8 +26,9 @@ pub(crate) fn assemble(
     config: &SubagentsConfig,
     given: &[Subagent],
 ) -> Result<Vec<Kind>, BuildError> {
+    let offered = offered(around.features, around.tools);
     let mut all = vec![Subagent::general_purpose()];
-    if runs_commands(around.features) {
+    if runs_commands(around.features, &offered) {
         all.push(Subagent::bash());
     }
     for subagent in given {
@@ -45,28 +46,50 @@ pub(crate) fn assemble(
             None => all.push(subagent.clone()),
         }
     }
-    all.into_iter().map(|subagent| kind(around, config, subagent)).collect()
+    all.into_iter().map(|subagent| kind(around, config, &offered, subagent)).collect()
 }
 
 /// Whether commands are confined here, or meant to run all the same.
-fn runs_commands(features: &Features) -> bool {
+fn runs_commands(features: &Features, offered: &[Arc<dyn Tool>]) -> bool {
     let rules_stand_alone = features.permissions.as_ref().is_some_and(|rules| !rules.allow_bash);
-    features.sandbox.as_ref().is_some_and(|sandbox| {
-        let offered = sandbox.tools().iter().any(|tool| tool.spec().name == BASH);
-        offered && !rules_stand_alone && sandbox.provider().tier().tier != Tier::Refused
-    })
+    let is_offered = offered.iter().any(|tool| tool.spec().name == BASH);
+    let confined = |sandbox: &Sandbox| sandbox.provider().tier().tier != Tier::Refused;
+    is_offered && !rules_stand_alone && features.sandbox.as_ref().is_some_and(confined)
 }
 
-fn kind(around: &Surroundings<'_>, config: &SubagentsConfig, it: Subagent) -> Result<Kind, BuildError> {
-    let mut features = around.features.clone();
-    if let Some(permissions) = it.permissions.clone() {
-        features.permissions = Some(permissions);
+/// All that subagents may have of the lead agent's tools.
+fn offered(features: &Features, own: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+    let sandbox = match (features.sandbox.clone(), &features.permissions) {
+        (Some(sandbox), Some(permissions)) => Some(sandbox.restricted_to(permissions.rules.clone())),
+        (sandbox, _) => sandbox,
+    };
+    let mut all: Vec<Arc<dyn Tool>> = sandbox.iter().flat_map(Sandbox::tools).collect();
+    all.extend(own.iter().cloned());
+    if let Some(sandbox) = sandbox.filter(|_| !features.view_image.is_off()) {
+        all.push(hart_tools::view_image(sandbox.permitted()));
     }
+    all.retain(|tool| !NEVER.contains(&tool.spec().name.as_str()));
+    all
+}
+
+fn kind(
+    around: &Surroundings<'_>,
+    config: &SubagentsConfig,
+    shared: &[Arc<dyn Tool>],
+    it: Subagent,
+) -> Result<Kind, BuildError> {
+    let mut features = around.features.clone();
+    let tools = match it.permissions.clone() {
+        None => chosen(shared.to_vec(), &it)?,
+        Some(permissions) => {
+            features.permissions = Some(permissions);
+            chosen(offered(&features, around.tools), &it)?
+        }
+    };
     if it.review.is_some() {
         features.human_in_the_loop.clone_from(&it.review);
     }
     let model = it.model.as_ref().unwrap_or(around.model);
-    let tools = tools(around, &features, &it)?;
     let has = |name: &str| tools.iter().any(|tool| tool.spec().name == name);
     if has(BASH) && features.permissions.as_ref().is_some_and(|rules| !rules.allow_bash) {
         return Err(BuildError::Refused(format!(
@@ -109,25 +132,12 @@ fn kind(around: &Surroundings<'_>, config: &SubagentsConfig, it: Subagent) -> Re
 
 const VIEW_IMAGE: &str = "view_image";
 
-/// Those of the lead agent that it may use, and its own.
-fn tools(
-    around: &Surroundings<'_>,
-    features: &Features,
-    it: &Subagent,
-) -> Result<Vec<Arc<dyn Tool>>, BuildError> {
-    let sandbox = match (features.sandbox.clone(), &features.permissions) {
-        (Some(sandbox), Some(permissions)) => Some(sandbox.restricted_to(permissions.rules.clone())),
-        (sandbox, _) => sandbox,
-    };
-    let mut all: Vec<Arc<dyn Tool>> = sandbox.iter().flat_map(Sandbox::tools).collect();
-    all.extend(around.tools.iter().cloned());
-    if let Some(sandbox) = sandbox.filter(|_| !features.view_image.is_off()) {
-        all.push(hart_tools::view_image(sandbox.permitted()));
-    }
-    all.retain(|tool| !NEVER.contains(&tool.spec().name.as_str()));
+/// Those it may use, and its own.
+fn chosen(all: Vec<Arc<dyn Tool>>, it: &Subagent) -> Result<Vec<Arc<dyn Tool>>, BuildError> {
     let names: Vec<&str> = all.iter().map(|tool| tool.spec().name.as_str()).collect();
     for wanted in it.allowed.iter().flatten().chain(&it.denied) {
-        if names.contains(&wanted.as_str()) || NEVER.contains(&wanted.as_str()) {
+        // What a built-in one would use is not always there, and nobody wrote it down wrong.
+        if it.is_built_in || names.contains(&wanted.as_str()) || NEVER.contains(&wanted.as_str()) {
             continue;
         }
         let message = format!(
