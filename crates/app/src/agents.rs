@@ -51,6 +51,7 @@ impl ConfiguredAgents {
             mode: options.mode,
             reasoning: options.reasoning,
             plan_mode: options.plan_mode,
+            delegates: options.delegates,
             recursion_limit: request.recursion_limit,
             own,
             skills: shelf::of(&self.workshop, &request.user).await,
@@ -68,6 +69,8 @@ pub(crate) struct Order {
     pub(crate) reasoning: Option<Reasoning>,
     /// Whether the agent keeps a list of steps; as its mode has it, without it.
     pub(crate) plan_mode: Option<bool>,
+    /// Whether it may delegate; as its mode and the configuration have it, without it.
+    pub(crate) delegates: Option<bool>,
     pub(crate) recursion_limit: Option<u32>,
     /// The user's own, where it is one.
     pub(crate) own: Option<Arc<OwnAgent>>,
@@ -85,6 +88,7 @@ impl Order {
             mode: Mode::default(),
             reasoning: None,
             plan_mode: None,
+            delegates: None,
             recursion_limit: None,
             own: None,
             skills: SkillShelf::default(),
@@ -156,6 +160,7 @@ struct Options {
     mode: Mode,
     reasoning: Option<Reasoning>,
     plan_mode: Option<bool>,
+    delegates: Option<bool>,
 }
 
 impl Options {
@@ -165,13 +170,12 @@ impl Options {
             None => Mode::default(),
         };
         text(options, "agent_name")?;
-        // Whether it may delegate is decided by what the agent has; the choice is still looked at.
-        switch(options, "subagent_enabled")?;
         Ok(Self {
             model: text(options, "model_name")?.or(text(options, "model")?).map(str::to_owned),
             mode,
             reasoning: reasoning(options, mode)?,
             plan_mode: switch(options, "is_plan_mode")?,
+            delegates: switch(options, "subagent_enabled")?,
         })
     }
 }

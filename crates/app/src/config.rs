@@ -23,6 +23,7 @@ mod secret;
 mod section;
 mod server;
 mod skills;
+mod subagents;
 mod tools;
 mod typed;
 
@@ -47,6 +48,7 @@ pub use recording::RecordingConfig;
 pub(crate) use secret::is_secret_name;
 pub use server::ServerConfig;
 pub use skills::{EvolutionSettings, SkillsSettings};
+pub use subagents::{DelegationConfig, RemoteEntry, SubagentEntry};
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 
@@ -80,6 +82,8 @@ pub struct AppConfig {
     pub consent: ConsentConfig,
     /// Where skills are, how they are offered, who may write them.
     pub skills: SkillsSettings,
+    /// To whom work is handed, and how much.
+    pub delegation: DelegationConfig,
     /// Where `hart serve` listens, and who may ask it.
     pub server: ServerConfig,
     /// Whether runs are recorded, to be played again.
@@ -232,6 +236,7 @@ impl AppConfig {
         let middleware = MiddlewareConfig::read(&tree, findings);
         let around = AroundConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
+        let delegation = DelegationConfig::read(&tree, findings);
         let server = ServerConfig::read(&tree, env, findings);
         let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
         let skills = SkillsSettings::read(&tree, cwd, source.as_deref(), &home, findings);
@@ -258,6 +263,7 @@ impl AppConfig {
             around,
             consent,
             skills,
+            delegation,
             server,
             recording,
             secrets,

@@ -3,6 +3,7 @@
 //! Invariant: no other file of hart chooses an implementation.
 
 mod features;
+mod subagents;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -181,6 +182,21 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
     agent = agent.settings(settings);
     if let Some(on) = order.plan_mode {
         agent = agent.plan_mode(on);
+    }
+    let delegation = &workshop.config.delegation;
+    // Whoever configured that nobody is sent has the last word; a run may do without.
+    let delegates = match delegation.enabled {
+        Some(false) => Some(false),
+        configured => order.delegates.or(configured),
+    };
+    if let Some(on) = delegates {
+        agent = agent.delegates(on);
+    }
+    if delegates.unwrap_or(order.mode.delegates()) {
+        agent = agent.delegation(delegation.limits.clone());
+        for subagent in subagents::of(workshop)? {
+            agent = agent.subagent(subagent);
+        }
     }
     workshop.extensions.install(agent).build()
 }

@@ -14,6 +14,7 @@ mod bundled_skills;
 mod client;
 mod config;
 mod consent;
+mod delegation;
 mod demo;
 mod either_client;
 mod guide;

@@ -9,6 +9,7 @@ mod suite {
     mod chat;
     mod config;
     mod damage;
+    mod delegation;
     mod errors;
     mod frontend;
     mod info;

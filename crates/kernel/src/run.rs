@@ -184,7 +184,7 @@ impl<'a> Execution<'a> {
     }
 
     async fn before_agent(&mut self) -> Result<Option<Goto>, Stop> {
-        for middleware in &self.agent.chain {
+        for middleware in self.agent.chain.iter() {
             let command = self.call(Hook::BeforeAgent, middleware.as_ref()).await?;
             self.entered += 1;
             if let Some(goto) = self.obey(middleware.name(), command).await? {

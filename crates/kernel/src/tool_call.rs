@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatus};
+use hart_types::{Body, InvalidToolCall, Message, MessageId, ToolCall, ToolCallId, ToolStatus};
 
 use crate::guarded::{guarded, panic_text};
 use crate::{
@@ -97,6 +97,11 @@ impl Pending {
         message.id.get_or_insert_with(|| cx.result_id(nth, self.id()));
         message
     }
+}
+
+/// The id of the message that the open calls are in.
+pub(crate) fn answer_id(messages: &MessageList) -> Option<&MessageId> {
+    messages.iter().rev().find(|message| message.as_ai().is_some())?.id.as_ref()
 }
 
 type LastAnswer<'a> = (&'a hart_types::Ai, Vec<&'a ToolCallId>);
@@ -193,6 +198,7 @@ impl ToolCore for OneCall<'_> {
                 return Ok(ToolOutcome { message, command: output.command });
             }
             Ok(Err(ToolError::Interrupt(question))) => return Err(HookError::Interrupt(question)),
+            Ok(Err(ToolError::Interrupts(questions))) => return Err(HookError::Interrupts(questions)),
             Ok(Err(ToolError::Fatal(source))) => return Err(HookError::Other(source)),
             Ok(Err(error @ ToolError::Transient(_))) => {
                 let mut outcome = error_outcome(&id, &call.name, format!("Error: {error}"));

@@ -155,6 +155,19 @@ impl<A: Around> Steps for Surrounded<A> {
     ) -> Result<Lineage, StoreError> {
         self.by.around("steps_since", self.inner.steps_since(thread, at, known)).await
     }
+    async fn append_child_steps(
+        &self,
+        thread: &ThreadId,
+        call: &str,
+        steps: Vec<Step>,
+        lease: &Lease,
+    ) -> Result<(), StoreError> {
+        let appended = self.inner.append_child_steps(thread, call, steps, lease);
+        self.by.around("append_child_steps", appended).await
+    }
+    async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
+        self.by.around("child_steps", self.inner.child_steps(thread, call)).await
+    }
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         self.by.around("history", self.inner.history(thread, query)).await
     }
@@ -311,7 +324,7 @@ impl<A: Around> Vitals for Surrounded<A> {
 }
 
 #[async_trait]
-impl Feedbacks for Fragile {
+impl<A: Around> Feedbacks for Surrounded<A> {
     async fn put_feedback(&self, feedback: Feedback) -> Result<Option<Feedback>, StoreError> {
         self.inner.put_feedback(feedback).await
     }

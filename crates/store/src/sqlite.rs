@@ -3,6 +3,7 @@
 //! Invariant: every write goes through the one writer, so its order is the order of the file.
 
 mod assistants;
+mod child_steps;
 mod connection;
 mod crons;
 mod effects;

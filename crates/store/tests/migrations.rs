@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0006_effects.sql"),
     include_str!("../migrations/0007_outbox.sql"),
     include_str!("../migrations/0008_records.sql"),
+    include_str!("../migrations/0009_child_steps.sql"),
     include_str!("../migrations/0010_sums.sql"),
     include_str!("../migrations/0011_feedback.sql"),
 ];
