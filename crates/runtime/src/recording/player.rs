@@ -133,7 +133,7 @@ impl PlayingDeck {
     }
 
     /// The recorded call that this request is; `None` where it is to be made.
-    fn next(&self, asker: Asker, request: &ChatRequest) -> Result<Option<Call>, Difference> {
+    fn next(&self, asker: Asker, request: &ChatRequest) -> Result<Option<Box<Call>>, Box<Difference>> {
         let mut playing = self.lock();
         if asker == Asker::Agent {
             playing.step += 1;
@@ -150,12 +150,12 @@ impl PlayingDeck {
         let nth = *made;
         let at = |place| Difference::at_call(&caller, nth, place);
         let Some(call) = playing.calls.get_mut(&caller).and_then(VecDeque::pop_front) else {
-            return Err(at(self.cut.map_or(Place::NotRecorded, |limit| Place::Cut { limit })));
+            return Err(Box::new(at(self.cut.map_or(Place::NotRecorded, |limit| Place::Cut { limit }))));
         };
         let lines = playing.lines.entry(caller.clone()).or_default();
         let hashed = lines.next(request, asker == Asker::Agent, &self.mask);
         match self.compare(&call, lines, &hashed, request, &at) {
-            Some(difference) if self.from.is_none() => return Err(difference),
+            Some(difference) if self.from.is_none() => return Err(Box::new(difference)),
             difference => playing.difference = playing.difference.take().or(difference),
         }
         playing.played.calls += 1;
@@ -169,7 +169,7 @@ impl PlayingDeck {
             let next = playing.calls.get(&caller).and_then(VecDeque::front);
             self.clock.set(Some(next.map_or(call.at, |next| next.at)));
         }
-        Ok(Some(call))
+        Ok(Some(Box::new(call)))
     }
 
     fn compare(
@@ -237,7 +237,7 @@ impl Deck for PlayingDeck {
                 Answer::Failed(failed) => Err(failed.into_error()),
             },
             Err(difference) => {
-                self.part(difference);
+                self.part(*difference);
                 Err(ModelError::cancelled())
             }
         }
