@@ -82,6 +82,7 @@ fn simulate(seed: u64, tell: bool) -> (u64, Vec<String>) {
 struct Telling<'a>(&'a World);
 
 impl Drop for Telling<'_> {
+    #[expect(clippy::print_stderr, reason = "whoever replays a seed wants to read what happened")]
     fn drop(&mut self) {
         self.0.machine.told().iter().for_each(|line| eprintln!("{line}"));
     }
