@@ -105,6 +105,9 @@ fn without_file_descriptors_new_clients_wait_and_runs_go_on() {
     assert!(rest.contains("word39") && rest.contains("event: end"), "{begun}{rest}");
     assert!(!rest.contains("event: error"), "{rest}");
 
+    let told = || served.process.stderr_so_far().contains("Too many open files");
+    eventually_here("the operator is told", || told().then_some(()));
+
     prlimit(Some(pid), Resource::Nofile, before).unwrap();
     for client in &mut waiting {
         client.set_read_timeout(Some(hart_testkit::PATIENCE)).unwrap();

@@ -136,13 +136,16 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
         work(inner, &run, &live, (&lease, attempt), &sink).await
     };
+    // Whoever has lost a run does not take another step of it, also when it could.
     let outcome = tokio::select! {
-        outcome = working => outcome,
+        biased;
         () = live.lost.cancelled() => return inner.let_go(&run.id, &live, &lease).await,
+        outcome = working => outcome,
     };
     let settled = tokio::select! {
-        settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
+        biased;
         () = live.lost.cancelled() => None,
+        settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
     };
     let Some(last) = settled else { return inner.let_go(&run.id, &live, &lease).await };
     inner.letters_changed.notify_waiters();
