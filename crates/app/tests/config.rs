@@ -160,7 +160,7 @@ fn a_deerflow_file_loads() {
         [
             "warning: config.yaml: tools without a provider in this version: web_search, web_fetch",
             "warning: config.yaml: sections not used by this version: tool_groups, tool_search, skills, memory, \
-             database, channels, subagents",
+             database, channels",
             "warning: config.yaml: keys not used by this version: tools[4].max_results, \
              models[0].output_version, models[3].output_version, uploads.max_files",
         ]
