@@ -359,13 +359,16 @@ async fn what_was_delegated_outlasts_the_conversation_it_was_in() {
         _ => Turn::new().text("Well."),
     };
     let office = Office::new(answers, Features::default(), |builder| builder).await;
-    office.ask("find it").await.outcome.unwrap();
+    // Long enough that a summary is shorter.
+    let long = "please ".repeat(1000);
+    office.ask(&format!("find it {long}")).await.outcome.unwrap();
     for question in ["and then?", "why?", "really?", "so?", "when?"] {
-        office.ask(question).await.outcome.unwrap();
+        office.ask(&format!("{question} {long}")).await.outcome.unwrap();
     }
-    let input = json!({"compact": true});
+    let input = json!({"compact": {"keep": {"messages": 4}}});
     let update = office.agent.input(input.as_object().unwrap().clone()).unwrap();
     office.agent.run(update, &office.cx()).await.outcome.unwrap();
+    assert!(office.told("context_not_compacted").is_empty(), "{:?}", office.told("context_not_compacted"));
 
     office.ask("where was it?").await.outcome.unwrap();
     let request = office.server.last_request();

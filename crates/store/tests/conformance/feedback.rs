@@ -33,10 +33,9 @@ async fn a_second_opinion_takes_the_place_of_the_first() {
         let about = Feedback { message: Some("m".to_owned()), ..opinion("c", "r", 1) };
         store.put_feedback(about.clone()).await.unwrap();
         store.put_feedback(opinion("d", "s", 1)).await.unwrap();
-        let of = |scope| store.feedback(scope);
-        let run = FeedbackScope::Run("r".into());
-        assert_eq!(of(&run).await.unwrap(), [second, about], "{name}");
-        assert_eq!(of(&FeedbackScope::Thread("t".into())).await.unwrap().len(), 3, "{name}");
+        let (run, all) = (FeedbackScope::Run("r".into()), FeedbackScope::Thread("t".into()));
+        assert_eq!(store.feedback(&run).await.unwrap(), [second, about], "{name}");
+        assert_eq!(store.feedback(&all).await.unwrap().len(), 3, "{name}");
         for missing in [opinion("e", "none", 1), Feedback { thread: "other".into(), ..opinion("e", "r", 1) }]
         {
             assert_eq!(store.put_feedback(missing).await.unwrap(), None, "{name}");
@@ -46,6 +45,6 @@ async fn a_second_opinion_takes_the_place_of_the_first() {
         assert_eq!(store.delete_feedback(&one).await.unwrap(), 0, "{name}");
         assert_eq!(store.delete_feedback(&run).await.unwrap(), 1, "{name}");
         store.delete_thread(&thread).await.unwrap();
-        assert!(of(&FeedbackScope::Run("s".into())).await.unwrap().is_empty(), "{name}");
+        assert!(store.feedback(&FeedbackScope::Run("s".into())).await.unwrap().is_empty(), "{name}");
     }
 }
