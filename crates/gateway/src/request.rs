@@ -36,10 +36,8 @@ pub(crate) async fn attend(State(settings): State<Settings>, request: Request, n
         path = request.uri().path(),
     );
     let answer = async {
-        // Until the headers of the answer; a stream then takes as long as it takes. Files on their way in do as well:
-        // whoever receives them minds each piece of them.
-        let comes_in = request.method() == Method::POST && request.uri().path().ends_with("/uploads");
-        let limit = if comes_in { Duration::MAX } else { settings.request_timeout };
+        // Until the headers of the answer; a stream then takes as long as it takes.
+        let limit = if takes_its_time(&request) { Duration::MAX } else { settings.request_timeout };
         let answered = tokio::time::timeout(limit, next.run(request));
         let response = match AssertUnwindSafe(answered).catch_unwind().await {
             Ok(Ok(response)) => response,
@@ -66,6 +64,12 @@ pub(crate) async fn attend(State(settings): State<Settings>, request: Request, n
         headers.insert(REQUEST_ID, id);
     }
     response
+}
+
+/// Files on their way in, each piece of which is minded by whoever receives them; and a summary, which is a run's work.
+fn takes_its_time(request: &Request) -> bool {
+    let path = request.uri().path();
+    request.method() == Method::POST && ["/uploads", "/compact"].iter().any(|end| path.ends_with(end))
 }
 
 /// With the id that every answer has.
