@@ -4,6 +4,7 @@
 //! bytes and the same machine, seconds apart.
 
 mod chain;
+mod delegation;
 mod durability;
 mod floor;
 mod memory;
@@ -57,6 +58,9 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     if wanted("chain") {
         rows.extend(chain::measure()?);
     }
+    if wanted("delegation") {
+        rows.extend(delegation::measure().await?);
+    }
     if wanted("tokens") {
         rows.extend(tokens::throughput().await?);
         rows.extend(tokens::added_delay().await?);
@@ -79,16 +83,17 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     if wanted("server") {
         rows.extend(server::measure(&hart_beside_us()?, quick).await?);
     }
-    if wanted("skills") {
-        rows.extend(skills::measure()?);
-    }
     if wanted("durability") {
         rows.extend(durability::measure(quick).await?);
+    }
+    if wanted("skills") {
+        rows.extend(skills::measure()?);
     }
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
-    let parts = "turns|chain|tokens|text|models|start|memory|sandbox|server|durability|skills|snapshot";
+    let parts =
+        "turns|chain|delegation|tokens|text|models|start|memory|sandbox|server|durability|skills|snapshot";
     anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}] [--quick]");
     Ok(rows)
 }

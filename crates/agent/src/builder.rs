@@ -9,8 +9,9 @@ use hart_kernel::{
     Toggle, Tool,
 };
 
-use crate::middleware::Sandbox;
-use crate::{Features, Mode, Prompt, chain};
+use crate::middleware::{Sandbox, Subagents};
+use crate::subagents::{Surroundings, assemble};
+use crate::{Features, Mode, Prompt, Subagent, SubagentsConfig, chain};
 
 /// The name the lead agent's model calls go by.
 const LEAD: &str = "lead";
@@ -61,6 +62,10 @@ impl SuperAgent {
             tools: Vec::new(),
             mode: None,
             plan_mode: None,
+            delegates: None,
+            subagents: Vec::new(),
+            delegation: SubagentsConfig::default(),
+            settings: Mode::default().settings(),
             prompt: Prompt::new(NAME),
             system: None,
         }
@@ -79,17 +84,20 @@ pub struct SuperAgentBuilder {
     tools: Vec<Arc<dyn Tool>>,
     mode: Option<Mode>,
     plan_mode: Option<bool>,
+    delegates: Option<bool>,
+    subagents: Vec<Subagent>,
+    delegation: SubagentsConfig,
+    settings: ModelSettings,
     prompt: Prompt,
     system: Option<Arc<str>>,
 }
 
 impl SuperAgentBuilder {
-    /// How hard it thinks, and whether it plans: `pro` and `ultra` switch plan mode on, unless
-    /// [`SuperAgentBuilder::plan_mode`] says otherwise.
+    /// How hard it thinks, and whether it plans and delegates: `pro` and `ultra` switch plan mode on, `ultra` delegation,
+    /// unless [`SuperAgentBuilder::plan_mode`] or [`SuperAgentBuilder::delegates`] says otherwise.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.agent = self.agent.settings(mode.settings());
         self.mode = Some(mode);
-        self
+        self.settings(mode.settings())
     }
 
     /// Whether it keeps a list of steps, whatever the mode and [`Features::todo`] say.
@@ -98,9 +106,28 @@ impl SuperAgentBuilder {
         self
     }
 
+    /// Whether it hands work to others, whatever the mode and [`Features::subagents`] say.
+    pub fn delegates(mut self, on: bool) -> Self {
+        self.delegates = Some(on);
+        self
+    }
+
+    /// To whom it can hand work, beside the built-in `general-purpose` and `bash`.
+    pub fn subagent(mut self, subagent: Subagent) -> Self {
+        self.subagents.push(subagent);
+        self
+    }
+
+    /// How much is delegated, and how long it may take.
+    pub fn delegation(mut self, config: SubagentsConfig) -> Self {
+        self.delegation = config;
+        self
+    }
+
     /// How the model is asked, where a mode is too coarse.
     pub fn settings(mut self, settings: ModelSettings) -> Self {
-        self.agent = self.agent.settings(settings);
+        self.agent = self.agent.settings(settings.clone());
+        self.settings = settings;
         self
     }
 
@@ -173,17 +200,45 @@ impl SuperAgentBuilder {
     }
 
     pub fn build(mut self) -> Result<Agent, BuildError> {
-        self.features.todo = match (self.plan_mode, self.features.todo) {
-            (Some(false), _) => Toggle::Off,
-            (Some(true), Toggle::Off) => Toggle::On,
-            (None, Toggle::Off) => self.mode.is_some_and(Mode::plans).into(),
-            (_, chosen) => chosen,
-        };
+        self.features.todo = chosen(self.plan_mode, self.features.todo, self.mode.is_some_and(Mode::plans));
+        self.features.subagents =
+            chosen(self.delegates, self.features.subagents, self.mode.is_some_and(Mode::delegates));
+        let subagents = self.subagents()?;
+        if let Some(subagents) = &subagents {
+            self.prompt.subagents = Some(subagents.delegation());
+        }
         let consent = Consent::of(&self.features);
         self.prompt.working_directory = self.features.sandbox.is_some();
-        let chain = chain::lead(&self.model, self.features, self.extras)?;
+        let chain = chain::lead(&self.model, self.features, subagents, self.extras)?;
         let system = self.system.unwrap_or_else(|| fitting(self.prompt, &self.tools, &chain).render());
         consent.check(self.agent.system_prompt(system).tools(self.tools).middleware(chain).build()?)
+    }
+}
+
+impl SuperAgentBuilder {
+    /// Made ready, if the built-in delegation is on.
+    fn subagents(&self) -> Result<Option<Subagents>, BuildError> {
+        if !matches!(self.features.subagents, Toggle::On) {
+            return Ok(None);
+        }
+        let around = Surroundings {
+            model: &self.model,
+            features: &self.features,
+            tools: &self.tools,
+            settings: &self.settings,
+        };
+        let kinds = assemble(&around, &self.delegation, &self.subagents)?;
+        Ok(Some(Subagents::new(kinds, self.delegation.clone())))
+    }
+}
+
+/// What somebody said outright, what was chosen among the features, or what the mode has.
+fn chosen(said: Option<bool>, feature: Toggle, by_mode: bool) -> Toggle {
+    match (said, feature) {
+        (Some(false), _) => Toggle::Off,
+        (Some(true), Toggle::Off) => Toggle::On,
+        (None, Toggle::Off) => by_mode.into(),
+        (_, chosen) => chosen,
     }
 }
 

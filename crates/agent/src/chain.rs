@@ -10,16 +10,18 @@ use hart_tools::ToolOutputConfig;
 use crate::compaction::SummarizationConfig;
 use crate::middleware::{
     Budget, CallLimits, ContextEditing, DanglingToolCall, DynamicContext, EditedToolCall, FinishReason,
-    Guardrail, HumanInTheLoop, InputSanitization, LoopDetection, ModelError, Pii, ReadBeforeWrite, Sandbox,
-    SandboxAudit, Summarization, ThreadData, Title, Todo, TokenUsage, ToolError, ToolOutputBudget, ToolRetry,
-    ToolSelection, UnsupportedContent, UntrustedContent, Uploads, ViewImage, ViewImageConfig,
+    Goals, Guardrail, HumanInTheLoop, InputSanitization, LoopDetection, ModelError, Pii, ReadBeforeWrite,
+    Sandbox, SandboxAudit, Subagents, Summarization, ThreadData, Title, Todo, TokenUsage, ToolError,
+    ToolOutputBudget, ToolRetry, ToolSelection, UnsupportedContent, UntrustedContent, Uploads, ViewImage,
+    ViewImageConfig,
 };
-use crate::{ContextEditingConfig, Features, ToolSelectionConfig};
+use crate::{BudgetConfig, ContextEditingConfig, Features, GoalConfig, OnLimit, ToolSelectionConfig};
 
 /// The lead agent's chain.
 pub(crate) fn lead(
     model: &Arc<dyn ChatModel>,
     features: Features,
+    subagents: Option<Subagents>,
     extras: Vec<Placed>,
 ) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
     let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
@@ -103,6 +105,9 @@ pub(crate) fn lead(
     // Inside compaction: it edits what that leaves of the conversation.
     chain.feature(features.context_editing, || ContextEditing::new(ContextEditingConfig::default()));
 
+    // Around the list of steps, which has its word first: only whoever means to end is judged.
+    chain.feature(features.goals, || Goals::new(GoalConfig::default(), Arc::clone(model)));
+
     // Inside whatever shortens the conversation: it sees whether the list is still in it.
     chain.feature(features.todo, || Todo);
 
@@ -133,7 +138,14 @@ pub(crate) fn lead(
     // written, and the other providers cache by themselves. Nor is there one that merges system messages: `models` does,
     // where a model is not known to take several.
 
-    // Before anything looks at an answer's calls: there are no more of them than can be run. Delegation's limit too.
+    // Inside whatever shortens the conversation, as the list of steps is; around what counts calls, as those of an answer
+    // that are one too many are not delegated either.
+    chain.feature(features.subagents, || subagents.unwrap_or_default());
+
+    // Brings tools only, so its place does not matter.
+    chain.maybe(features.remote_subagents);
+
+    // Before anything looks at an answer's calls: there are no more of them than can be run.
     chain.feature(features.call_limits, CallLimits::default);
 
     // Inside all that shortens results: what it compares is what the tools said.
@@ -150,5 +162,79 @@ pub(crate) fn lead(
     // Last: it ends the turn; nothing may follow.
     tail.push(features.clarification);
 
+    chain.complete(extras, tail)
+}
+
+/// A subagent's chain: the lead agent's guards, and what keeps it within bounds. Nothing in it speaks to the user.
+pub(crate) fn child(
+    model: &Arc<dyn ChatModel>,
+    features: Features,
+    sees: bool,
+    extras: Vec<Placed>,
+) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
+    let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
+    let permissions = features.permissions.map(|permissions| permissions.rules);
+    let sandbox = match permissions.clone() {
+        Some(rules) => features.sandbox.map(|sandbox| sandbox.restricted_to(rules)),
+        None => features.sandbox,
+    };
+    let permitted = sandbox.as_ref().map(Sandbox::permitted);
+    let review = HumanInTheLoop::combined(features.human_in_the_loop, permissions, sandboxes.clone());
+    let (mut chain, mut tail) = (Chain::default(), Chain::default());
+
+    // As for the lead: every guard looks at the call a person made of it.
+    if review.is_some() {
+        chain.push(EditedToolCall);
+    }
+
+    // What fills the lead's conversation would fill this one too, and what is foreign there is foreign here.
+    chain.feature(features.tool_output, || {
+        ToolOutputBudget::new(ToolOutputConfig::default(), sandboxes.clone())
+    });
+    chain.feature(features.untrusted_content, UntrustedContent::default);
+    chain.feature(features.pii, Pii::default);
+
+    // The same place; it is the lead that holds it and lets go of it.
+    if sandbox.is_some() {
+        chain.feature(features.thread_data, || ThreadData);
+    }
+    chain.maybe(sandbox.map(Sandbox::borrowed));
+
+    // Its history can break as any can, and its model can fail.
+    chain.push(DanglingToolCall);
+    chain.feature(features.model_error, ModelError::default);
+
+    // Delegation is no way around what guards the lead's calls.
+    chain.feature(features.guardrail, Guardrail::default);
+    chain.feature(features.sandbox_audit, SandboxAudit::new);
+    if let Some(permitted) = permitted.clone() {
+        chain.feature(features.read_before_write, || ReadBeforeWrite::new(permitted));
+    }
+    chain.feature(features.tool_error, ToolError::default);
+    chain.feature(features.tool_retry, ToolRetry::default);
+
+    // A long task outgrows a window here as there.
+    chain.feature(features.summarization, || {
+        let summarization = Summarization::new(SummarizationConfig::default());
+        summarization.agent_model(Arc::clone(model)).sandboxes(sandboxes.clone())
+    });
+    chain.feature(features.context_editing, || ContextEditing::new(ContextEditingConfig::default()));
+
+    // What it uses is counted, and at its limit it ends with what it has: whoever sent it can decide to go on.
+    chain.feature(features.token_usage, TokenUsage::default);
+    chain.push(Budget::new(BudgetConfig { on_limit: OnLimit::End, ..BudgetConfig::default() }));
+
+    if let Some(permitted) = permitted.filter(|_| sees) {
+        chain.feature(features.view_image, || ViewImage::new(permitted, ViewImageConfig::default()));
+    }
+    chain.feature(features.unsupported_content, || UnsupportedContent);
+
+    // What ends a loop of the lead's ends one of its subagents.
+    chain.feature(features.call_limits, CallLimits::default);
+    chain.feature(features.loop_detection, LoopDetection::default);
+
+    // Behind its own extras, as for the lead.
+    tail.feature(features.finish_reason, FinishReason::default);
+    tail.maybe(review);
     chain.complete(extras, tail)
 }

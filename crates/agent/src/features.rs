@@ -5,7 +5,7 @@
 use hart_kernel::Toggle;
 use hart_sandbox::Permissions;
 
-use crate::middleware::{Clarification, HumanInTheLoop, Sandbox, Skills};
+use crate::middleware::{Clarification, HumanInTheLoop, RemoteSubagents, Sandbox, Skills};
 
 /// `true`, `false`, or a middleware to use instead of the built-in one:
 ///
@@ -39,6 +39,8 @@ pub struct Features {
     pub skills: Option<Skills>,
     /// Plan mode; see [`crate::SuperAgentBuilder::plan_mode`].
     pub todo: Toggle,
+    /// Holds the agent to the goal of its thread.
+    pub goals: Toggle,
     /// Names the thread.
     pub title: Toggle,
     /// Shows images to models that can see. Needs a sandbox.
@@ -57,6 +59,10 @@ pub struct Features {
     pub budget: Toggle,
     /// Bounds the calls of an answer, and of a run where it is told to.
     pub call_limits: Toggle,
+    /// Hands work to others; see [`crate::SuperAgentBuilder::delegates`].
+    pub subagents: Toggle,
+    /// Works with agents on other servers. There is no default: they are somewhere.
+    pub remote_subagents: Option<RemoteSubagents>,
     /// Corrects and ends repetition.
     pub loop_detection: Toggle,
     /// Mends answers that were cut off, refused or empty.
@@ -132,6 +138,7 @@ impl Features {
             dynamic_context: Toggle::Off,
             skills: None,
             todo: Toggle::Off,
+            goals: Toggle::Off,
             title: Toggle::Off,
             view_image: Toggle::Off,
             unsupported_content: Toggle::Off,
@@ -141,6 +148,8 @@ impl Features {
             token_usage: Toggle::Off,
             budget: Toggle::Off,
             call_limits: Toggle::Off,
+            subagents: Toggle::Off,
+            remote_subagents: None,
             loop_detection: Toggle::Off,
             finish_reason: Toggle::Off,
             summarization: Toggle::Off,

@@ -1,9 +1,12 @@
 //! The order of the chain is the architecture: it is held here as well as written in `chain.rs`.
 
+use std::sync::Arc;
+
 use hart_agent::Features;
 use hart_agent::approval::InterruptOn;
-use hart_agent::middleware::{HumanInTheLoop, Skills};
-use hart_kernel::Toggle;
+use hart_agent::middleware::{HumanInTheLoop, RemoteSubagents, Skills};
+use hart_agent::{RemoteAgents, RemoteError, RemoteStanding};
+use hart_kernel::{Toggle, async_trait};
 
 use crate::support::{DIALECTS, World};
 
@@ -48,6 +51,16 @@ async fn plan_mode_has_its_place() {
 }
 
 #[tokio::test]
+async fn delegation_has_its_place() {
+    let features = Features { subagents: true.into(), ..Features::default() };
+    let world = World::with(DIALECTS[0], [], features).await;
+    let chain: Vec<_> = world.agent.chain().collect();
+    let at = |name: &str| chain.iter().position(|have| *have == name).unwrap();
+    assert!(at("Summarization") < at("Subagents") && at("Subagents") < at("CallLimits"), "{chain:?}");
+    assert!(world.agent.tools().iter().any(|tool| tool.name == "task"));
+}
+
+#[tokio::test]
 async fn the_lead_agent_has_these_tools() {
     let world = World::new(DIALECTS[0], []).await;
     let tools: Vec<_> = world.agent.tools().iter().map(|spec| spec.name.as_str()).collect();
@@ -82,6 +95,9 @@ async fn the_guide_lists_the_chain_in_its_order() {
     let asked = serde_json::from_value::<InterruptOn>(serde_json::json!({"bash": true})).unwrap();
     let features = Features {
         todo: on(),
+        goals: on(),
+        subagents: on(),
+        remote_subagents: Some(RemoteSubagents::new(Arc::new(Nobody))),
         tool_retry: on(),
         context_editing: on(),
         tool_selection: on(),
@@ -98,4 +114,29 @@ async fn the_guide_lists_the_chain_in_its_order() {
     let table = page.split("\n## ").find(|part| part.starts_with("The chain")).unwrap();
     let name = |row: &str| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned());
     assert_eq!(table.lines().filter_map(name).collect::<Vec<_>>(), chain);
+}
+
+/// There are no servers.
+struct Nobody;
+
+#[async_trait]
+impl RemoteAgents for Nobody {
+    fn agents(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    async fn start(&self, _: &str, _: &str, _: &str) -> Result<String, RemoteError> {
+        Err(RemoteError("nobody is there".into()))
+    }
+    async fn newest(&self, _: &str, _: &str) -> Result<Option<String>, RemoteError> {
+        Ok(None)
+    }
+    async fn check(&self, _: &str, _: &str, _: &str) -> Result<RemoteStanding, RemoteError> {
+        Err(RemoteError("nobody is there".into()))
+    }
+    async fn update(&self, _: &str, _: &str, _: &str) -> Result<String, RemoteError> {
+        Err(RemoteError("nobody is there".into()))
+    }
+    async fn cancel(&self, _: &str, _: &str, _: &str) -> Result<(), RemoteError> {
+        Ok(())
+    }
 }

@@ -173,7 +173,7 @@ async fn a_long_list_is_cut_to_its_budget_and_searched() {
     report.outcome.unwrap();
     let first = &school.server.requests()[0];
     let system = first.system();
-    let section = &system[system.find("<skills>").unwrap()..];
+    let (_, section) = system.split_once("<skills>").unwrap();
     assert!(section.contains("- skill-42: Forecasts the tides"), "{section}");
     assert!(section.contains("- by name only: ") && section.contains("skill_search"), "{section}");
     let tokens = model(&school.server, Dialect::OpenAi).count_text(section);
@@ -287,6 +287,7 @@ async fn skills_are_written_only_where_that_is_switched_on() {
         Turn::new().tool_call("c2", "skill_manage", script),
         Turn::new().tool_call("c3", "skill_manage", json!({"action": "history", "name": "notes"})),
         Turn::new().text("kept"),
+        read("c4", "/mnt/user-skills/notes/SKILL.md"),
         Turn::new().text("next"),
     ];
     let mut school = School::new(Dialect::OpenAi, turns).await;
@@ -305,11 +306,7 @@ async fn skills_are_written_only_where_that_is_switched_on() {
     assert!(last.tool_result("c2").unwrap().content.contains("refused by the scanner"));
     assert!(last.tool_result("c3").unwrap().content.contains("- version 1: create at "));
     school.ask("and now?").await.outcome.unwrap();
-    assert!(
-        school
-            .server
-            .last_request()
-            .system()
-            .contains("- notes: Keeps notes (/mnt/user-skills/notes/SKILL.md)")
-    );
+    let last = school.server.last_request();
+    assert!(last.system().contains("- notes: Keeps notes (/mnt/user-skills/notes/SKILL.md)"));
+    assert!(last.tool_result("c4").unwrap().content.contains("# Notes"), "{:?}", last.tool_result("c4"));
 }

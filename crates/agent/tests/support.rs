@@ -92,8 +92,22 @@ impl World {
 }
 
 /// Threads' logs as files would keep them: what cannot be written and read again is not there.
-#[derive(Default)]
-pub(crate) struct MemoryLog(Mutex<HashMap<ThreadId, Vec<Step>>>);
+#[derive(Clone, Default)]
+pub(crate) struct MemoryLog(Arc<Mutex<HashMap<ThreadId, Vec<Step>>>>);
+
+/// The steps inside a call of a thread, beside those of the thread.
+struct InsideLog(MemoryLog, String);
+
+#[async_trait]
+impl Checkpointer for InsideLog {
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.0.append(&format!("{thread}/{}", self.1).into(), steps).await
+    }
+
+    async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
+        self.0.load(&format!("{thread}/{}", self.1).into(), at).await
+    }
+}
 
 impl MemoryLog {
     /// All that is written down, as one text.
@@ -115,5 +129,9 @@ impl Checkpointer for MemoryLog {
 
     async fn load(&self, thread: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
         Ok(self.0.lock().unwrap().get(thread).cloned().unwrap_or_default())
+    }
+
+    fn inside(&self, call: &str) -> Option<Arc<dyn Checkpointer>> {
+        Some(Arc::new(InsideLog(self.clone(), call.to_owned())))
     }
 }

@@ -5,15 +5,16 @@
 use std::sync::Arc;
 
 use hart_agent::Mode;
-use hart_kernel::{Agent, Checkpointer, Effort, Reasoning, async_trait};
+use hart_kernel::{Agent, Checkpointer, Deck, Effort, Reasoning, async_trait};
+use hart_runtime::recording::Recordable;
 use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
 use serde_json::{Map, Value};
 
 use crate::agent_folders::OwnAgent;
 use crate::choice::{self, ModelChoice};
 use crate::shelf::{self, SkillShelf};
-use crate::wire;
 use crate::workshop::Workshop;
+use crate::{recording, wire};
 
 /// The agent that is always there, as DeerFlow's clients call it. The others are in the data directory.
 pub(crate) const LEAD_AGENT: &str = "lead_agent";
@@ -30,6 +31,36 @@ impl ConfiguredAgents {
     }
 }
 
+impl ConfiguredAgents {
+    /// `stand_in` works where the model that the run names is not there.
+    pub(crate) async fn build_or(
+        &self,
+        request: &AgentRequest,
+        stand_in: Option<ModelChoice>,
+    ) -> Result<Agent, FactoryError> {
+        let own = self.own(named(request)?)?;
+        let mut choices = own.as_ref().map(|own| own.config.options()).unwrap_or_default();
+        choices.extend(request.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
+        let options = Options::read(&choices)?;
+        let model = match (choice::choose(&self.workshop, options.model.as_deref()).await, stand_in) {
+            (Ok(model), _) | (Err(_), Some(model)) => model,
+            (Err(error), None) => return Err(refused("UnknownModel", error.to_string())),
+        };
+        let order = Order {
+            model,
+            mode: options.mode,
+            reasoning: options.reasoning,
+            plan_mode: options.plan_mode,
+            delegates: options.delegates,
+            recursion_limit: request.recursion_limit,
+            own,
+            skills: shelf::of(&self.workshop, &request.user).await,
+            checkpointer: Some(Arc::clone(&request.checkpointer)),
+        };
+        build(&self.workshop, &order)
+    }
+}
+
 /// What an agent for one run is made of, beyond what the configuration says.
 pub(crate) struct Order {
     pub(crate) model: ModelChoice,
@@ -38,6 +69,8 @@ pub(crate) struct Order {
     pub(crate) reasoning: Option<Reasoning>,
     /// Whether the agent keeps a list of steps; as its mode has it, without it.
     pub(crate) plan_mode: Option<bool>,
+    /// Whether it may delegate; as its mode and the configuration have it, without it.
+    pub(crate) delegates: Option<bool>,
     pub(crate) recursion_limit: Option<u32>,
     /// The user's own, where it is one.
     pub(crate) own: Option<Arc<OwnAgent>>,
@@ -55,6 +88,7 @@ impl Order {
             mode: Mode::default(),
             reasoning: None,
             plan_mode: None,
+            delegates: None,
             recursion_limit: None,
             own: None,
             skills: SkillShelf::default(),
@@ -76,24 +110,11 @@ impl AgentFactory for ConfiguredAgents {
     }
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
-        let own = self.own(named(request)?)?;
-        let mut choices = own.as_ref().map(|own| own.config.options()).unwrap_or_default();
-        choices.extend(request.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
-        let options = Options::read(&choices)?;
-        let model = choice::choose(&self.workshop, options.model.as_deref())
-            .await
-            .map_err(|error| refused("UnknownModel", error.to_string()))?;
-        let order = Order {
-            model,
-            mode: options.mode,
-            reasoning: options.reasoning,
-            plan_mode: options.plan_mode,
-            recursion_limit: request.recursion_limit,
-            own,
-            skills: shelf::of(&self.workshop, &request.user).await,
-            checkpointer: Some(Arc::clone(&request.checkpointer)),
-        };
-        build(&self.workshop, &order)
+        self.build_or(request, None).await
+    }
+
+    fn deck(&self, run: &Recordable<'_>) -> Option<Arc<dyn Deck>> {
+        recording::deck(&self.workshop, run).map(|deck| Arc::new(deck) as Arc<dyn Deck>)
     }
 
     fn reader(&self, agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
@@ -139,6 +160,7 @@ struct Options {
     mode: Mode,
     reasoning: Option<Reasoning>,
     plan_mode: Option<bool>,
+    delegates: Option<bool>,
 }
 
 impl Options {
@@ -148,13 +170,12 @@ impl Options {
             None => Mode::default(),
         };
         text(options, "agent_name")?;
-        // Whether it may delegate is decided by what the agent has; the choice is still looked at.
-        switch(options, "subagent_enabled")?;
         Ok(Self {
             model: text(options, "model_name")?.or(text(options, "model")?).map(str::to_owned),
             mode,
             reasoning: reasoning(options, mode)?,
             plan_mode: switch(options, "is_plan_mode")?,
+            delegates: switch(options, "subagent_enabled")?,
         })
     }
 }

@@ -5,7 +5,7 @@
 
 mod builder;
 mod error;
-mod follow;
+pub(crate) mod follow;
 mod threads;
 
 use std::fmt;

@@ -17,11 +17,13 @@ mod nearest;
 mod node;
 mod problem;
 mod raw;
+mod recording;
 mod resolve;
 mod secret;
 mod section;
 mod server;
 mod skills;
+mod subagents;
 mod tools;
 mod typed;
 
@@ -42,8 +44,11 @@ pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use middleware::MiddlewareConfig;
 pub use problem::{ConfigError, Place, Problem, Warning};
+pub use recording::RecordingConfig;
+pub(crate) use secret::is_secret_name;
 pub use server::ServerConfig;
 pub use skills::{EvolutionSettings, SkillsSettings};
+pub use subagents::{DelegationConfig, RemoteEntry, SubagentEntry};
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;
 
@@ -77,8 +82,12 @@ pub struct AppConfig {
     pub consent: ConsentConfig,
     /// Where skills are, how they are offered, who may write them.
     pub skills: SkillsSettings,
+    /// To whom work is handed, and how much.
+    pub delegation: DelegationConfig,
     /// Where `hart serve` listens, and who may ask it.
     pub server: ServerConfig,
+    /// Whether runs are recorded, to be played again.
+    pub recording: RecordingConfig,
     pub log_level: LogLevel,
     pub max_recursion_limit: u32,
     /// Where hart keeps its data, absolute if the working directory was.
@@ -87,6 +96,8 @@ pub struct AppConfig {
     pub source: Option<PathBuf>,
     /// What its writer may want to know; for the caller to log.
     pub warnings: Vec<Warning>,
+    /// What must not be written down anywhere.
+    pub(crate) secrets: Vec<String>,
     /// The tree all this was made from, secrets masked: what `explain` reads and `Debug` shows.
     shown: Node,
 }
@@ -136,6 +147,18 @@ impl AppConfig {
         findings.finish();
         self.warnings = findings.warnings;
         Ok(self)
+    }
+
+    /// The file as it is written, variables and all; `None` where there is none.
+    pub(crate) fn raw(options: LoadOptions<'_>) -> Result<Option<Value>, ConfigError> {
+        let mut findings = Findings::default();
+        match file::read(options.path, &options.cwd, options.env) {
+            Ok(read) => Ok(read.map(|read| read.tree.to_json())),
+            Err(problem) => {
+                findings.problems.push(problem);
+                Err(findings.into_error())
+            }
+        }
     }
 
     /// As [`AppConfig::load`], with `settings` in the place of a file: none is looked for.
@@ -213,9 +236,11 @@ impl AppConfig {
         let middleware = MiddlewareConfig::read(&tree, findings);
         let around = AroundConfig::read(&tree, findings);
         let consent = ConsentConfig::read(&tree, &tools, findings);
+        let delegation = DelegationConfig::read(&tree, findings);
         let server = ServerConfig::read(&tree, env, findings);
         let home = cwd.join(env.get_non_empty("HART_HOME").unwrap_or(".hart"));
         let skills = SkillsSettings::read(&tree, cwd, source.as_deref(), &home, findings);
+        let recording = RecordingConfig::read(&tree, findings);
         let log_level = typed::log_level(&tree);
         let max_recursion_limit = typed::max_recursion_limit(&tree);
         if let (Some(value), Data::Map(entries)) = (tools_section, &mut tree.data) {
@@ -223,6 +248,7 @@ impl AppConfig {
         }
         explain::mask(&mut tree, &Path::default(), false);
         let warnings = Vec::new();
+        let secrets = findings.secrets.iter().map(|(secret, _)| secret.clone()).collect();
         Self {
             models,
             calls,
@@ -237,7 +263,10 @@ impl AppConfig {
             around,
             consent,
             skills,
+            delegation,
             server,
+            recording,
+            secrets,
             log_level,
             max_recursion_limit,
             home,

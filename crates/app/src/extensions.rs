@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hart_agent::{Features, SuperAgentBuilder};
+use hart_agent::{Features, Subagent, SuperAgentBuilder};
 use hart_kernel::{ChatModel, Placed, Tool};
 use hart_runtime::port::Store;
 
@@ -15,6 +15,7 @@ pub(crate) struct Extensions {
     pub(crate) features: Vec<FeatureChange>,
     pub(crate) middleware: Vec<Placed>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) subagents: Vec<Subagent>,
     /// Goes before all models that are configured or found.
     pub(crate) model: Option<Arc<dyn ChatModel>>,
     /// Instead of the database in the data directory.
@@ -49,6 +50,7 @@ impl fmt::Debug for Extensions {
             .field("features", &self.features.len())
             .field("middleware", &self.middleware)
             .field("tools", &tools)
+            .field("subagents", &self.subagents)
             .field("model", &self.model.as_ref().map(|model| &model.profile().name))
             .field("store", &self.store)
             .finish()

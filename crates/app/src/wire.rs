@@ -3,8 +3,9 @@
 //! Invariant: no other file of hart chooses an implementation.
 
 mod features;
+mod subagents;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_agent::SuperAgent;
@@ -13,7 +14,7 @@ use hart_kernel::{Agent, BuildError, ChatModel, Clock, ModelSettings, SystemCloc
 use hart_knowledge::skills::{Library, LibraryConfig};
 use hart_models::{HttpError, Limits, ModelConfig};
 use hart_runtime::port::Store;
-use hart_runtime::{Adopt, Parts, Retention, Runtime, Settings, Workspaces};
+use hart_runtime::{Adopt, AgentFactory, NoWorkspaces, Parts, Retention, Runtime, Settings, Workspaces};
 use hart_sandbox::{LocalSandboxProvider, SandboxError};
 use hart_store::SqliteStore;
 
@@ -30,8 +31,9 @@ pub(crate) fn calls(config: &AppConfig) -> Result<hart_models::Context, HttpErro
     hart_models::Context::new(config.network.clone(), Limits::new(config.calls.clone()))
 }
 
-pub(crate) fn sandboxes(config: &AppConfig) -> Result<LocalSandboxProvider, SandboxError> {
-    LocalSandboxProvider::new(config.sandbox.clone(), config.home.clone(), Some(skills_folder(config)))
+/// The files of threads are below `home`.
+pub(crate) fn sandboxes(config: &AppConfig, home: &Path) -> Result<LocalSandboxProvider, SandboxError> {
+    LocalSandboxProvider::new(config.sandbox.clone(), home.to_owned(), Some(skills_folder(config)))
 }
 
 /// All skills; nothing is read yet.
@@ -52,20 +54,46 @@ fn skills_folder(config: &AppConfig) -> PathBuf {
 
 /// Runs, and where they are remembered. Makes the data directory where there is none.
 pub(crate) async fn runtime(workshop: &Arc<Workshop>, adopt: Adopt) -> Result<Runtime, StorageError> {
-    let store: Arc<dyn Store> = match &workshop.extensions.store {
+    let agents = Arc::new(ConfiguredAgents::new(Arc::clone(workshop)));
+    let store = remembered(workshop).await?;
+    runtime_of(workshop, agents, store, adopt).await
+}
+
+/// What is remembered, wherever that is.
+async fn remembered(workshop: &Workshop) -> Result<Arc<dyn Store>, StorageError> {
+    Ok(match &workshop.extensions.store {
         Some(own) => Arc::clone(own),
         None => Arc::new(store(workshop.config.home.clone()).await?),
-    };
-    let parts = Parts {
-        store,
-        agents: Arc::new(ConfiguredAgents::new(Arc::clone(workshop))),
-        workspaces: workspaces(workshop),
-        clock: Arc::new(SystemClock),
-    };
+    })
+}
+
+/// Runs of other agents than the configured ones, remembered with all others.
+pub(crate) async fn runtime_of(
+    workshop: &Workshop,
+    agents: Arc<dyn AgentFactory>,
+    store: Arc<dyn Store>,
+    adopt: Adopt,
+) -> Result<Runtime, StorageError> {
+    let parts = Parts { store, agents, workspaces: workspaces(workshop), clock: Arc::new(SystemClock) };
     let retention = Retention { age: workshop.config.server.keep_streams, ..Retention::default() };
     let resume = workshop.config.server.resume;
     let settings = Settings { adopt, retention, resume, ..Settings::default() };
     Runtime::open_with(parts, settings).await.map_err(StorageError::Runs)
+}
+
+/// Runs that leave nothing behind.
+pub(crate) async fn passing_runtime(
+    agents: Arc<dyn AgentFactory>,
+    store: Arc<dyn Store>,
+) -> Result<Runtime, StorageError> {
+    let parts = Parts { store, agents, workspaces: Arc::new(NoWorkspaces), clock: Arc::new(SystemClock) };
+    let settings = Settings { adopt: Adopt::InTheWay, ..Settings::default() };
+    Runtime::open_with(parts, settings).await.map_err(StorageError::Runs)
+}
+
+/// A place that forgets everything.
+pub(crate) fn passing_store() -> Result<Arc<dyn Store>, StorageError> {
+    Ok(Arc::new(SqliteStore::in_memory()?))
 }
 
 /// Makes the directory where there is none.
@@ -154,6 +182,21 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
     agent = agent.settings(settings);
     if let Some(on) = order.plan_mode {
         agent = agent.plan_mode(on);
+    }
+    let delegation = &workshop.config.delegation;
+    // Whoever configured that nobody is sent has the last word; a run may do without.
+    let delegates = match delegation.enabled {
+        Some(false) => Some(false),
+        configured => order.delegates.or(configured),
+    };
+    if let Some(on) = delegates {
+        agent = agent.delegates(on);
+    }
+    if delegates.unwrap_or(order.mode.delegates()) {
+        agent = agent.delegation(delegation.limits.clone());
+        for subagent in subagents::of(workshop)? {
+            agent = agent.subagent(subagent);
+        }
     }
     workshop.extensions.install(agent).build()
 }

@@ -2,9 +2,12 @@
 //!
 //! Invariant: it is complete when it is made and never changes; all agents of one `App` share it.
 
+use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use hart_knowledge::skills::Library;
+use hart_runtime::recording::Mask;
 use hart_sandbox::LocalSandboxProvider;
 
 use crate::agent_folders::AgentFolders;
@@ -12,11 +15,10 @@ use crate::app::OpenError;
 use crate::config::AppConfig;
 use crate::extensions::Extensions;
 use crate::profiles::Profiles;
-use crate::{Env, wire};
+use crate::{Env, recording, wire};
 
-#[derive(Debug)]
 pub(crate) struct Workshop {
-    pub(crate) config: AppConfig,
+    pub(crate) config: Arc<AppConfig>,
     pub(crate) env: Env,
     pub(crate) http: reqwest::Client,
     pub(crate) calls: hart_models::Context,
@@ -26,21 +28,52 @@ pub(crate) struct Workshop {
     /// The user's own.
     pub(crate) agents: Arc<AgentFolders>,
     pub(crate) extensions: Extensions,
+    /// Hides keys in what is written down.
+    pub(crate) mask: Mask,
 }
 
 impl Workshop {
     pub(crate) fn new(config: AppConfig, env: Env, extensions: Extensions) -> Result<Self, OpenError> {
+        let sandboxes = wire::sandboxes(&config, &config.home)?;
+        Self::with(Arc::new(config), env, extensions, sandboxes)
+    }
+
+    /// The same, with the files of threads in another place.
+    pub(crate) fn elsewhere(&self, home: &Path) -> Result<Self, OpenError> {
+        let sandboxes = wire::sandboxes(&self.config, home)?;
+        Self::with(Arc::clone(&self.config), self.env.clone(), self.extensions.clone(), sandboxes)
+    }
+
+    fn with(
+        config: Arc<AppConfig>,
+        env: Env,
+        extensions: Extensions,
+        sandboxes: LocalSandboxProvider,
+    ) -> Result<Self, OpenError> {
         let calls = wire::calls(&config)?;
         Ok(Self {
             http: calls.http().clone(),
             calls,
-            sandboxes: Arc::new(wire::sandboxes(&config)?),
+            sandboxes: Arc::new(sandboxes),
             skills: Arc::new(wire::skills(&config)),
             profiles: Profiles::new(&config.home),
             agents: Arc::new(AgentFolders::in_home(&config.home)),
+            mask: recording::mask(&config, &env),
             extensions,
             env,
             config,
         })
+    }
+}
+
+impl fmt::Debug for Workshop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workshop")
+            .field("config", &self.config)
+            .field("env", &self.env)
+            .field("sandboxes", &self.sandboxes)
+            .field("profiles", &self.profiles)
+            .field("extensions", &self.extensions)
+            .finish_non_exhaustive()
     }
 }

@@ -160,7 +160,7 @@ fn a_deerflow_file_loads() {
         [
             "warning: config.yaml: tools without a provider in this version: web_search, web_fetch",
             "warning: config.yaml: sections not used by this version: tool_groups, tool_search, memory, database, \
-             channels, subagents",
+             channels",
             "warning: config.yaml: keys not used by this version: tools[4].max_results, \
              models[0].output_version, models[3].output_version, skills.container_path",
         ]

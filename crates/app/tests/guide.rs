@@ -51,9 +51,11 @@ fn every_section_is_in_the_guide_and_what_it_shows_of_the_chain_loads() {
     let missing: Vec<_> = sections.map(|key| &*key.path).filter(|name| !listed(name)).collect();
     assert_eq!(missing, ["config_version"], "docs/guide/configuration.md");
 
-    let env = Env::from_iter([("HART_NO_PROBE", "1")]);
-    let shown =
-        docs::blocks(&guide, "yaml").into_iter().filter(|block| block.file.ends_with("middleware.md"));
+    let env = Env::from_iter([("HART_NO_PROBE", "1"), ("ARCHIVE_KEY", "k")]);
+    let pages = ["middleware.md", "subagents.md"];
+    let shown = docs::blocks(&guide, "yaml")
+        .into_iter()
+        .filter(|block| pages.iter().any(|page| block.file.ends_with(page)));
     let loaded = shown.map(|block| {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("config.yaml"), &block.code).unwrap();
@@ -61,5 +63,5 @@ fn every_section_is_in_the_guide_and_what_it_shows_of_the_chain_loads() {
         let config = AppConfig::load(options).unwrap_or_else(|error| panic!("{error}"));
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
     });
-    assert_eq!(loaded.count(), 1);
+    assert_eq!(loaded.count(), 3);
 }

@@ -9,7 +9,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    backup, chat, completions, config, doctor, export, models, run, runs, serve, skills, threads,
+    backup, chaos, chat, completions, config, doctor, export, models, replay, run, runs, serve, skills,
+    threads,
 };
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     Threads(threads::ThreadsArgs),
     Runs(runs::RunsArgs),
+    Replay(replay::ReplayArgs),
+    Chaos(chaos::ChaosArgs),
     Export(export::ExportArgs),
     Backup(backup::BackupArgs),
     Skills(skills::SkillsArgs),

@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => commands::serve::run(args, &global, &terminal),
         Command::Threads(args) => commands::threads::run(&args, &global, &terminal),
         Command::Runs(args) => commands::runs::run(&args, &global, &terminal),
+        Command::Replay(args) => commands::replay::run(&args, &global, &terminal),
+        Command::Chaos(args) => commands::chaos::run(args, &global, &terminal),
         Command::Export(args) => commands::export::run(&args, &global, &terminal),
         Command::Backup(args) => commands::backup::run(&args, &global, &terminal),
         Command::Skills(args) => commands::skills::run(&args, &global, &terminal),

@@ -2,6 +2,7 @@
 //!
 //! Invariant: stdout carries what the model says to the user and nothing else, each message on lines of its own.
 
+mod delegated;
 pub(crate) mod frames;
 mod tool_line;
 
@@ -13,6 +14,7 @@ use hart_types::{Message, MessageId, StopReason, ToolCall, ToolCallId, ToolStatu
 use serde_json::Value;
 
 use crate::terminal::{Terminal, Tone, cut};
+use delegated::Delegated;
 
 /// The tool that ends a run with a question to the user.
 const ASK: &str = "ask_clarification";
@@ -44,6 +46,7 @@ struct Story {
     running: Vec<Running>,
     /// The call on the last line of stderr: its outcome needs no name.
     last_started: Option<ToolCallId>,
+    delegated: Delegated,
     failure: Option<io::Error>,
 }
 
@@ -134,6 +137,13 @@ impl Story {
     /// A model that is asked again or waits for its turn: whoever watches should know why nothing comes.
     fn custom(&mut self, terminal: &Terminal, event: &Value) -> io::Result<()> {
         let field = |name: &str| event.get(name).and_then(Value::as_str);
+        if let Some(line) = self.delegated.line(event) {
+            terminal.end_line()?;
+            terminal.note(&terminal.err.paint(Tone::Dim, &line));
+            // The next outcome is not that of the line above.
+            self.last_started = None;
+            return Ok(());
+        }
         if !matches!(field("type"), Some("llm_retry" | "llm_wait")) {
             return Ok(());
         }

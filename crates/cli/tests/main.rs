@@ -5,14 +5,17 @@ mod suite {
     mod agents;
     mod approval;
     mod bench;
+    mod chaos;
     mod chat;
     mod config;
     mod damage;
+    mod delegation;
     mod errors;
     mod frontend;
     mod info;
     mod models;
     mod reconnect;
+    mod recorded;
     mod remembered;
     mod replay;
     mod resilience;

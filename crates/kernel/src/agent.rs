@@ -19,13 +19,15 @@ use crate::{
     ToolSpec, Update, route,
 };
 
+/// A copy shares its parts.
+#[derive(Clone)]
 pub struct Agent {
     pub(crate) name: Arc<str>,
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) system: Option<Arc<str>>,
     pub(crate) settings: ModelSettings,
-    pub(crate) chain: Vec<Arc<dyn Middleware>>,
-    pub(crate) tools: BTreeMap<String, Arc<dyn Tool>>,
+    pub(crate) chain: Arc<[Arc<dyn Middleware>]>,
+    pub(crate) tools: Arc<BTreeMap<String, Arc<dyn Tool>>>,
     /// Unadvertised names, each with the name of its tool.
     pub(crate) aliases: Aliases,
     pub(crate) specs: Arc<[Arc<ToolSpec>]>,
@@ -57,10 +59,16 @@ impl Agent {
         match self.enter(cx).await {
             Ok((state, head, left)) => {
                 cx.set_aliases(&self.aliases);
+                cx.set_log(self.checkpointer.as_ref());
                 Execution::new(self, cx, state, head, left).run(input.into()).await
             }
             Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
+    }
+
+    /// The same with its steps elsewhere.
+    pub(crate) fn keeping_steps_in(&self, log: Option<Arc<dyn Checkpointer>>) -> Self {
+        Self { checkpointer: log, ..self.clone() }
     }
 
     /// Reads a client's JSON as input for [`Agent::run`].
@@ -265,8 +273,8 @@ impl AgentBuilder {
             model: self.model,
             system: self.system,
             settings: self.settings,
-            chain: self.chain,
-            tools,
+            chain: self.chain.into(),
+            tools: Arc::new(tools),
             aliases: Arc::new(aliases),
             specs,
             schema: Arc::new(schema),

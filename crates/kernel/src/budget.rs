@@ -69,6 +69,8 @@ struct Account {
     depth: AtomicU64,
     clock: RunClock,
     parent: Option<Budget>,
+    /// Whether what is carried over is in the parent's books already.
+    is_known: bool,
 }
 
 const METERED: [Resource; 7] = [
@@ -107,12 +109,23 @@ impl Budget {
 
     /// A slice for a child: at most `limits`, and at most what is left here. Depth and number of children count.
     pub fn child(&self, limits: &Limits) -> Result<Self, Exhausted> {
+        self.slice(limits, false)
+    }
+
+    /// A slice for a child that goes on, and whose number and earlier use this budget has counted already.
+    pub(crate) fn child_again(&self, limits: &Limits) -> Result<Self, Exhausted> {
+        self.slice(limits, true)
+    }
+
+    fn slice(&self, limits: &Limits, is_known: bool) -> Result<Self, Exhausted> {
         let depth = self.0.depth.load(Ordering::Relaxed);
         if depth == 0 {
             return Err(Exhausted { resource: Resource::Depth, used: 0, limit: 0, wanted: 1 });
         }
-        self.take(Amount { children: 1, ..Amount::default() })?;
-        let child = Self(Arc::new(Account { parent: Some(self.clone()), ..Account::default() }));
+        if !is_known {
+            self.take(Amount { children: 1, ..Amount::default() })?;
+        }
+        let child = Self(Arc::new(Account { parent: Some(self.clone()), is_known, ..Account::default() }));
         let below = (depth != UNLIMITED).then(|| depth - 1);
         child.tighten(&Limits { depth: below, ..Limits::default() });
         child.tighten(limits);
@@ -128,11 +141,7 @@ impl Budget {
 
     /// Counts what was used, whether or not it was there to be used.
     pub fn charge(&self, amount: Amount) {
-        for account in self.lineage() {
-            for (meter, amount) in account.meters.iter().zip(amount.metered()) {
-                meter.used.fetch_add(amount, Ordering::Relaxed);
-            }
-        }
+        self.lineage().for_each(|account| account.charge(amount));
     }
 
     /// Lowers the limits to these, where they are higher.
@@ -160,7 +169,8 @@ impl Budget {
 
     /// Takes over what an earlier part of the same run has used.
     pub fn carry(&self, earlier: &Used) {
-        self.charge(earlier.amount());
+        let charged = if self.0.is_known { 1 } else { usize::MAX };
+        self.lineage().take(charged).for_each(|account| account.charge(earlier.amount()));
         self.0.clock.before.fetch_add(millis(earlier.wall_clock()), Ordering::Relaxed);
         self.0.clock.changed.notify_waiters();
     }
@@ -309,6 +319,12 @@ impl RunClock {
 }
 
 impl Account {
+    fn charge(&self, amount: Amount) {
+        for (meter, amount) in self.meters.iter().zip(amount.metered()) {
+            meter.used.fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
     fn depth(&self) -> Option<u64> {
         limited(self.depth.load(Ordering::Relaxed))
     }
@@ -327,6 +343,7 @@ impl Default for Account {
                 changed: Notify::new(),
             },
             parent: None,
+            is_known: false,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Invariant: a step holds what was written, not what resulted, so its size does not grow with the thread. The log
 //! is the truth; state is the fold of it.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,12 @@ pub trait Checkpointer: Send + Sync {
 
     /// The steps that lead to `at`, or to the newest one, oldest first; empty for a thread nobody wrote to.
     async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError>;
+
+    /// Where an agent that works inside a call keeps its own steps, apart from the thread's. `call` is the same when the
+    /// call is made again. Nothing where such steps are not kept: then the agent starts anew.
+    fn inside(&self, _call: &str) -> Option<Arc<dyn Checkpointer>> {
+        None
+    }
 }
 
 /// One durable step: a model call or a batch of tool results, with the hook writes before it.

@@ -18,7 +18,8 @@ use uuid::Uuid;
 use crate::agent::Aliases;
 use crate::interrupt::Answers;
 use crate::{
-    AgentEvent, Breakpoints, Budget, Clock, EventSink, HookError, Interrupt, Journal, NoEvents, SystemClock,
+    AgentEvent, Breakpoints, Budget, Checkpointer, Clock, Deck, EventSink, HookError, Interrupt, Journal,
+    NoEvents, SystemClock,
 };
 
 pub struct RunContext {
@@ -33,6 +34,8 @@ pub struct RunContext {
     pub clock: Arc<dyn Clock>,
     /// Where effects are written down; without it a call that was cut off is simply made again.
     pub journal: Option<Arc<dyn Journal>>,
+    /// What the run asks of the world is recorded here, or played from here.
+    pub deck: Option<Arc<dyn Deck>>,
     pub scratch: Scratch,
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
@@ -48,6 +51,10 @@ pub struct RunContext {
     place: Mutex<Place>,
     /// Nobody hears what tools say while they run.
     tools_muted: AtomicBool,
+    /// The call that the agent works inside of: its questions are not those of the same words elsewhere.
+    inside: Option<String>,
+    /// Where the agent that runs keeps its steps; set once, when the run starts.
+    log: OnceLock<Arc<dyn Checkpointer>>,
     deadlines: Deadlines,
 }
 
@@ -66,10 +73,28 @@ struct Deadlines {
     unwinding: AtomicBool,
     /// The time the run was given, once that is over.
     over: OnceLock<Duration>,
+    /// How long work and unwinding may take.
+    grace: Grace,
 }
 
-const WORK_GRACE: Duration = Duration::from_millis(1000);
-const UNWIND_GRACE: Duration = Duration::from_millis(1800);
+#[derive(Clone, Copy, Debug)]
+struct Grace {
+    work: Duration,
+    unwind: Duration,
+}
+
+impl Default for Grace {
+    fn default() -> Self {
+        Self { work: Duration::from_millis(1000), unwind: Duration::from_millis(1800) }
+    }
+}
+
+impl Grace {
+    /// Whoever works inside a call is done before the call is dropped.
+    fn inside(self) -> Self {
+        Self { work: self.work / 2, unwind: self.work * 9 / 10 }
+    }
+}
 
 impl RunContext {
     pub fn new(thread_id: ThreadId) -> Self {
@@ -82,6 +107,7 @@ impl RunContext {
             events: Arc::new(NoEvents),
             clock: Arc::new(SystemClock),
             journal: None,
+            deck: None,
             scratch: Scratch::default(),
             from: None,
             breakpoints: Breakpoints::default(),
@@ -91,7 +117,29 @@ impl RunContext {
             paused: AtomicBool::new(false),
             place: Mutex::default(),
             tools_muted: AtomicBool::new(false),
+            inside: None,
+            log: OnceLock::new(),
             deadlines: Deadlines::default(),
+        }
+    }
+
+    /// For an agent inside the call of this run that `key` names: the same thread, user and clock, a scratch space and an
+    /// id of its own. It is cancelled with this one.
+    pub(crate) fn inside(&self, key: &str, budget: Budget, events: Arc<dyn EventSink>) -> Self {
+        let name = format!("{}/{key}", self.run_id);
+        let deadlines = Deadlines { grace: self.deadlines.grace.inside(), ..Deadlines::default() };
+        Self {
+            run_id: RunId::from(Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string()),
+            user_id: self.user_id.clone(),
+            attempt: self.attempt,
+            cancel: self.cancel.child_token(),
+            events,
+            clock: Arc::clone(&self.clock),
+            journal: self.journal.clone(),
+            budget,
+            inside: Some(key.to_owned()),
+            deadlines,
+            ..Self::new(self.thread_id.clone())
         }
     }
 
@@ -130,6 +178,7 @@ impl RunContext {
     /// # }
     /// ```
     pub fn interrupt(&self, question: Interrupt) -> Result<Value, HookError> {
+        let question = self.asked_here(question);
         let answer = self.answers.get().and_then(|answers| answers.get(&question.id));
         answer.cloned().ok_or_else(|| HookError::Interrupt(Box::new(question)))
     }
@@ -141,12 +190,24 @@ impl RunContext {
         let answer = |question: &Interrupt| answers.and_then(|answers| answers.get(&question.id)).cloned();
         let (answered, open): (Vec<_>, Vec<_>) = questions
             .into_iter()
+            .map(|question| self.asked_here(question))
             .map(|question| (answer(&question), question))
             .partition(|(answer, _)| answer.is_some());
         if open.is_empty() {
             return Ok(answered.into_iter().filter_map(|(answer, _)| answer).collect());
         }
         Err(HookError::Interrupts(open.into_iter().map(|(_, question)| question).collect()))
+    }
+
+    /// Two agents that work side by side may ask about calls of one id.
+    fn asked_here(&self, question: Interrupt) -> Interrupt {
+        match &self.inside {
+            Some(call) => {
+                let Interrupt { id, .. } = Interrupt::new(&format!("{call}/{}", question.id), Value::Null);
+                Interrupt { id, ..question }
+            }
+            None => question,
+        }
     }
 
     /// A tool's own name, whatever alias the model called it by.
@@ -180,6 +241,16 @@ impl RunContext {
 
     pub(crate) fn set_aliases(&self, aliases: &Aliases) {
         self.aliases.get_or_init(|| Arc::clone(aliases));
+    }
+
+    pub(crate) fn set_log(&self, log: Option<&Arc<dyn Checkpointer>>) {
+        if let Some(log) = log {
+            self.log.get_or_init(|| Arc::clone(log));
+        }
+    }
+
+    pub(crate) fn log(&self) -> Option<&Arc<dyn Checkpointer>> {
+        self.log.get()
     }
 
     pub(crate) fn answers(&self) -> Answers {
@@ -225,7 +296,8 @@ impl RunContext {
     pub(crate) fn deadline(&self) -> Instant {
         let cancelled_at = *self.deadlines.cancelled_at.get_or_init(Instant::now);
         let unwinding = self.deadlines.unwinding.load(Ordering::Relaxed);
-        cancelled_at + if unwinding { UNWIND_GRACE } else { WORK_GRACE }
+        let Grace { work, unwind } = self.deadlines.grace;
+        cancelled_at + if unwinding { unwind } else { work }
     }
 
     /// Ends what runs, because the time is over.

@@ -1,14 +1,16 @@
 //! Runs one agent: the loop, the hooks, the typed state, and the ports it needs.
 //!
-//! Invariant: the kernel names its ports (model, tool, checkpointer, journal, event sink, clock) and nothing above them. It
+//! Invariant: the kernel names its ports (model, tool, checkpointer, journal, deck, event sink, clock) and nothing above them. It
 //! knows six hooks and the key `messages`; every other behaviour is a middleware.
 
 mod agent;
 mod breakpoint;
 mod budget;
 mod checkpoint;
+mod child;
 mod clock;
 mod context;
+mod deck;
 mod error;
 mod event;
 mod guarded;
@@ -33,8 +35,10 @@ pub use async_trait::async_trait;
 pub use breakpoint::{Breakpoints, Nodes};
 pub use budget::{Amount, Budget, Exhausted, Limits, Reservation, Resource, Used};
 pub use checkpoint::{CheckpointError, Checkpointer, Step, StepSource};
+pub use child::{Child, NotEntered};
 pub use clock::{Clock, SystemClock, TimeZone, Timestamp};
 pub use context::{RunContext, Scratch};
+pub use deck::{Asker, Deck, NotPlayed};
 pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};
 /// The words that messages, calls and ids are written in; whoever writes a middleware needs them.

@@ -50,7 +50,12 @@ pub async fn complete(
     request: ChatRequest,
     cancel: &CancellationToken,
 ) -> Result<Message, ModelError> {
-    let mut stream = model.stream(request, cancel).await?;
+    let stream = model.stream(request, cancel).await?;
+    whole(stream, model).await
+}
+
+/// Waits for the whole answer.
+pub(crate) async fn whole(mut stream: ChatStream, model: &dyn ChatModel) -> Result<Message, ModelError> {
     while let Some(chunk) = stream.next().await {
         if let ChatChunk::Done(message) = chunk? {
             return Ok(*message);

@@ -10,8 +10,8 @@ use hart_types::{AiChunk, Body, Message, MessageId, ToolCallChunk, UsageMetadata
 use serde_json::{Value, json};
 
 use crate::{
-    Agent, AgentEvent, ChatChunk, ChatModel, ChatRequest, HookError, ModelCore, ModelError, ModelRequest,
-    ModelResponse, Restart, RunContext, State, Update, Waiting,
+    Agent, AgentEvent, Asker, ChatChunk, ChatModel, ChatRequest, HookError, ModelCore, ModelError,
+    ModelRequest, ModelResponse, Restart, RunContext, State, Update, Waiting,
 };
 
 pub(crate) struct ModelCall<'a> {
@@ -54,7 +54,7 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
     let mut id = cx.next_message_id();
     // The message that the latest fragments belong to: a broken answer is kept under the id its readers saw.
     let mut told: Option<MessageId> = None;
-    let mut stream = model.stream(request, &cx.cancel).await?;
+    let mut stream = cx.ask(Asker::Agent, model, request).await?;
     while let Some(chunk) = stream.next().await {
         let chunk = chunk.map_err(|mut error| {
             let seen = told.as_ref().unwrap_or(&id).clone();

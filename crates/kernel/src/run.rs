@@ -184,7 +184,7 @@ impl<'a> Execution<'a> {
     }
 
     async fn before_agent(&mut self) -> Result<Option<Goto>, Stop> {
-        for middleware in &self.agent.chain {
+        for middleware in self.agent.chain.iter() {
             let command = self.call(Hook::BeforeAgent, middleware.as_ref()).await?;
             self.entered += 1;
             if let Some(goto) = self.obey(middleware.name(), command).await? {
@@ -393,6 +393,9 @@ impl<'a> Execution<'a> {
             return Ok(());
         }
         let (id, parent) = (CheckpointId::generate(), self.head.clone());
+        if let Some(deck) = &self.cx.deck {
+            deck.reached(Some(&id)).await;
+        }
         if let Some(checkpointer) = &self.agent.checkpointer {
             let step = self.step(&id, source, self.unlogged.clone(), next);
             let steps = self.begun.iter().cloned().chain([step]).collect();

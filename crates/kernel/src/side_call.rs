@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_types::{Message, UsageMetadata};
 
+use crate::model::whole;
 use crate::{
-    AgentEvent, Amount, ChatModel, ChatRequest, Exhausted, ModelError, Reservation, RunContext, complete,
+    AgentEvent, Amount, Asker, ChatModel, ChatRequest, Exhausted, ModelError, Reservation, RunContext,
 };
 
 /// One that was answered.
@@ -70,7 +71,11 @@ pub async fn side_call(
     // Nobody asks what it may take where there is no limit.
     let input_tokens = if cx.budget.is_unlimited() { 0 } else { model.count_request(&request) };
     let reserved = cx.budget.reserve(worst(model, &request, input_tokens))?;
-    match complete(model, request, &cx.cancel).await {
+    let answered = match cx.ask(Asker::Side, model, request).await {
+        Ok(stream) => whole(stream, model).await,
+        Err(error) => Err(error),
+    };
+    match answered {
         Ok(answer) => {
             let took = Amount::of_answer(model, &answer, input_tokens);
             reserved.settle(took);

@@ -124,6 +124,9 @@ pub enum ToolError {
     /// Not an error: a question is open, see [`ToolContext::interrupt`].
     #[error("waits for an answer")]
     Interrupt(Box<Interrupt>),
+    /// The same with several questions at once.
+    #[error("waits for answers")]
+    Interrupts(Vec<Interrupt>),
     /// Not the model's business: ends the run.
     #[error(transparent)]
     Fatal(Box<dyn std::error::Error + Send + Sync>),

@@ -3,6 +3,7 @@
 //! Invariant: every pending call gets exactly one result: the tool's, or an error the model can act on.
 
 mod effects;
+mod played;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use hart_types::{Body, InvalidToolCall, Message, ToolCall, ToolCallId, ToolStatus};
+use hart_types::{Body, InvalidToolCall, Message, MessageId, ToolCall, ToolCallId, ToolStatus};
 
 use crate::guarded::{guarded, panic_text};
 use crate::{
@@ -98,6 +99,11 @@ impl Pending {
     }
 }
 
+/// The id of the message that the open calls are in.
+pub(crate) fn answer_id(messages: &MessageList) -> Option<&MessageId> {
+    messages.iter().rev().find(|message| message.as_ai().is_some())?.id.as_ref()
+}
+
 type LastAnswer<'a> = (&'a hart_types::Ai, Vec<&'a ToolCallId>);
 
 /// The last AI message and the ids of the calls answered after it.
@@ -139,19 +145,15 @@ impl ToolCallRunner<'_> {
         };
         cx.emit(AgentEvent::ToolStarted(Arc::clone(&call))).await;
         let request = ToolRequest { call: self.by_its_own_name(&call), state: state.clone() };
-        let mut outcome = guarded(
-            cx,
-            None,
-            self.journaled(cx, request, |outcome| {
-                if outcome.message.name.is_some() {
-                    // The answer goes to the name that was called: providers compare them.
-                    outcome.message.name = Some(call.name.clone());
-                }
-                // Whoever hears of the result now must find it in the thread later.
-                outcome.message.id.get_or_insert_with(|| cx.result_id(nth, pending.id()));
-            }),
-        )
-        .await;
+        let finish = |outcome: &mut ToolOutcome| {
+            if outcome.message.name.is_some() {
+                // The answer goes to the name that was called: providers compare them.
+                outcome.message.name = Some(call.name.clone());
+            }
+            // Whoever hears of the result now must find it in the thread later.
+            outcome.message.id.get_or_insert_with(|| cx.result_id(nth, pending.id()));
+        };
+        let mut outcome = guarded(cx, None, self.played(cx, request, &call, finish)).await;
         let message = match &mut outcome {
             Ok(outcome) => outcome.message.clone(),
             // Not finished: it runs again when its question is answered.
@@ -196,6 +198,7 @@ impl ToolCore for OneCall<'_> {
                 return Ok(ToolOutcome { message, command: output.command });
             }
             Ok(Err(ToolError::Interrupt(question))) => return Err(HookError::Interrupt(question)),
+            Ok(Err(ToolError::Interrupts(questions))) => return Err(HookError::Interrupts(questions)),
             Ok(Err(ToolError::Fatal(source))) => return Err(HookError::Other(source)),
             Ok(Err(error @ ToolError::Transient(_))) => {
                 let mut outcome = error_outcome(&id, &call.name, format!("Error: {error}"));

@@ -9,6 +9,7 @@
 
 mod cancel;
 mod checkpoint;
+mod children;
 mod contract;
 mod effects;
 mod going_on;

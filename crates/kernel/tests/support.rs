@@ -114,8 +114,22 @@ impl EventSink for Ears {
     }
 }
 
-#[derive(Default)]
-pub(crate) struct MemoryLog(pub(crate) Mutex<HashMap<ThreadId, Vec<Step>>>);
+#[derive(Clone, Default)]
+pub(crate) struct MemoryLog(pub(crate) Arc<Mutex<HashMap<ThreadId, Vec<Step>>>>);
+
+/// The steps inside a call of a thread, beside those of the thread.
+struct InsideLog(MemoryLog, String);
+
+#[async_trait]
+impl Checkpointer for InsideLog {
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.0.append(&format!("{thread}/{}", self.1).into(), steps).await
+    }
+
+    async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
+        self.0.load(&format!("{thread}/{}", self.1).into(), at).await
+    }
+}
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
@@ -134,5 +148,9 @@ impl Checkpointer for MemoryLog {
         }
         chain.reverse();
         Ok(chain)
+    }
+
+    fn inside(&self, call: &str) -> Option<Arc<dyn Checkpointer>> {
+        Some(Arc::new(InsideLog(self.clone(), call.to_owned())))
     }
 }

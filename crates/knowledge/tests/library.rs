@@ -123,7 +123,8 @@ fn a_bundled_skill_that_was_changed_is_not_offered_and_laid_out_anew() {
     assert!(offered.is_none_or(|skill| !skill.manifest.description.contains("ignore")));
     shelf.anew().prepare().unwrap();
     let skill = shelf.anew().catalogue(None, later()).get("skill-creator").cloned().unwrap();
-    assert!(!skill.manifest.description.contains("ignore") && skill.body().unwrap().contains("folder"));
+    assert_eq!(skill.hash, hart_knowledge::skills::bundled()["skill-creator"].hash());
+    assert!(!skill.body().unwrap().is_empty());
 }
 
 #[test]
@@ -160,18 +161,18 @@ fn a_folder_of_the_operators_is_read_and_never_changed() {
 fn skills_are_ranked_by_what_is_asked() {
     let shelf = Shelf::new();
     for (name, description) in [
-        ("charts", "Draws line, bar and scatter charts from tables"),
-        ("letters", "Writes formal letters and e-mails"),
-        ("slides", "Builds slide decks for talks"),
+        ("bee-keeping", "Looks after hives, swarms and honey through the year"),
+        ("pot-throwing", "Throws bowls and vases of clay on a wheel and glazes them"),
+        ("boat-mending", "Mends hulls, ropes and sails of wooden boats"),
     ] {
         shelf.skill(&format!("skills/custom/{name}"), name, description);
     }
     let catalogue = shelf.catalogue();
     for (asked, first) in
-        [("plot a bar chart of sales", "charts"), ("write a letter to my landlord", "letters")]
+        [("when do I harvest honey from my hive?", "bee-keeping"), ("glaze a bowl", "pot-throwing")]
     {
         assert_eq!(catalogue.ranked(asked)[0].0.name(), first);
     }
-    assert_eq!(catalogue.near("chart"), ["charts"]);
+    assert_eq!(catalogue.near("bee-kepping"), ["bee-keeping"]);
     assert_eq!(catalogue.near("frobnicate"), Vec::<&str>::new());
 }

@@ -41,6 +41,8 @@ struct Destination {
     run: Option<(Lease, Arc<Tape>)>,
     /// Told when the right is lost.
     lost: CancellationToken,
+    /// The call whose agent they are of; none for the thread's own.
+    call: Option<String>,
 }
 
 type Written = Result<(), CheckpointError>;
@@ -55,13 +57,13 @@ impl StepLog {
         durability: Durability,
         tasks: TaskTracker,
     ) -> Self {
-        let to = Arc::new(Destination { store, run: Some((lease, tape)), lost });
+        let to = Arc::new(Destination { store, run: Some((lease, tape)), lost, call: None });
         Self { to, durability, held: Mutex::default(), under_way: Default::default(), tasks }
     }
 
     /// For reading, and for writing by hand.
     pub(crate) fn by_hand(store: Arc<dyn Store>, tasks: TaskTracker) -> Self {
-        let to = Arc::new(Destination { store, run: None, lost: CancellationToken::new() });
+        let to = Arc::new(Destination { store, run: None, lost: CancellationToken::new(), call: None });
         let durability = Durability::Sync;
         Self { to, durability, held: Mutex::default(), under_way: Default::default(), tasks }
     }
@@ -102,13 +104,13 @@ impl Destination {
     /// A full disk is waited for: the run stands still and goes on by itself. Who writes by hand is told at once.
     async fn write(&self, thread: &ThreadId, steps: Vec<Step>) -> Written {
         let Some((lease, tape)) = &self.run else {
-            return self.store.append_steps(thread, steps, None).await.map_err(failed);
+            return self.append(thread, steps, None).await.map_err(failed);
         };
         // A step whose story is not in the log would leave a hole in it after a crash.
         tape.flushed().await;
         let mut told = false;
         loop {
-            match self.store.append_steps(thread, steps.clone(), Some(lease)).await {
+            match self.append(thread, steps.clone(), Some(lease)).await {
                 Err(StoreError::Full) => tape.wait_for_room(&mut told).await,
                 Err(error @ StoreError::Lost(_)) => {
                     self.lost.cancel();
@@ -116,6 +118,22 @@ impl Destination {
                 }
                 written => return written.map_err(failed),
             }
+        }
+    }
+}
+
+impl Destination {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        steps: Vec<Step>,
+        lease: Option<&Lease>,
+    ) -> Result<(), StoreError> {
+        match (&self.call, lease) {
+            (None, lease) => self.store.append_steps(thread, steps, lease).await,
+            (Some(call), Some(lease)) => self.store.append_child_steps(thread, call, steps, lease).await,
+            // Whoever writes by hand writes to the thread.
+            (Some(_), None) => Ok(()),
         }
     }
 }
@@ -137,7 +155,27 @@ impl Checkpointer for StepLog {
     }
 
     async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
-        self.to.store.steps(thread, at).await.map_err(failed)
+        match &self.to.call {
+            None => self.to.store.steps(thread, at).await.map_err(failed),
+            Some(call) => self.to.store.child_steps(thread, call).await.map_err(failed),
+        }
+    }
+
+    /// Safe at once, however durable the run is: whoever asks a question in there must find itself again.
+    fn inside(&self, call: &str) -> Option<Arc<dyn Checkpointer>> {
+        let to = Destination {
+            store: Arc::clone(&self.to.store),
+            run: self.to.run.clone(),
+            lost: self.to.lost.clone(),
+            call: Some(call.to_owned()),
+        };
+        Some(Arc::new(Self {
+            to: Arc::new(to),
+            durability: Durability::Sync,
+            held: Mutex::default(),
+            under_way: Default::default(),
+            tasks: self.tasks.clone(),
+        }))
     }
 }
 

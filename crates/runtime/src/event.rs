@@ -59,8 +59,12 @@ pub enum LogEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         interrupts: Option<Vec<Interrupt>>,
     },
-    /// The state of an agent inside a call, which has no steps of its own.
+    /// The state of an agent inside a call: what is new in it, since its steps are not the thread's.
     ChildValues {
+        /// So many messages, from the first, are those of its state before this one.
+        #[serde(default)]
+        kept: usize,
+        /// All but those.
         values: Box<RawValue>,
     },
     Paused {

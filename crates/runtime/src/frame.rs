@@ -5,6 +5,7 @@
 mod blocks;
 mod chain;
 mod envelope;
+mod inside;
 mod spoken;
 
 use std::borrow::Cow;
@@ -21,6 +22,7 @@ use crate::event::{LogEvent, StepRef, Task, raw};
 use crate::{Entry, Run};
 
 use chain::Chain;
+use inside::InsideStates;
 
 pub(crate) use blocks::in_blocks;
 pub use envelope::{Channel, Envelope, EventRenderer};
@@ -45,6 +47,7 @@ pub struct Renderer {
     metadata: HashMap<String, Arc<str>>,
     /// For the mode `events`.
     chain: Chain,
+    inside: InsideStates,
 }
 
 impl Renderer {
@@ -56,12 +59,14 @@ impl Renderer {
             partial: HashMap::new(),
             metadata: HashMap::new(),
             chain: Chain::default(),
+            inside: InsideStates::default(),
         }
     }
 
     /// Whether a frame depends on those before it: then whoever comes back has to be rendered to from the start.
     pub fn remembers(&self) -> bool {
         self.has(StreamMode::Events)
+            || (self.children && self.has(StreamMode::Values))
             || (self.has(StreamMode::Messages) && !self.has(StreamMode::MessagesTuple))
     }
 
@@ -108,8 +113,9 @@ impl Renderer {
                     );
                 }
             }
-            LogEvent::ChildValues { values } if self.has(StreamMode::Values) => {
-                add("values".into(), Bytes::copy_from_slice(values.get().as_bytes()));
+            LogEvent::ChildValues { kept, values } if self.has(StreamMode::Values) => {
+                let whole = self.inside.whole(namespace, *kept, values);
+                add("values".into(), Bytes::copy_from_slice(whole.get().as_bytes()));
             }
             LogEvent::Updates { node, update } if self.has(StreamMode::Updates) => {
                 add("updates".into(), object(node, update));

@@ -12,6 +12,7 @@ mod journal;
 pub mod port;
 mod recall;
 mod record;
+pub mod recording;
 mod request;
 mod run_frames;
 mod runtime;

@@ -11,6 +11,7 @@ mod feedback;
 mod items;
 mod leases;
 mod outbox;
+mod recordings;
 mod runs;
 mod steps;
 mod threads;
@@ -28,6 +29,7 @@ pub use feedback::{Feedback, FeedbackScope, Feedbacks};
 pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
 pub use outbox::{Letter, Outbox};
+pub use recordings::{Recordings, StoredRecord};
 pub use runs::{Admission, Deleted, RunEnd, RunQuery, Runs};
 pub use steps::{HistoryQuery, Lineage, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
@@ -41,6 +43,7 @@ pub trait Store:
     + Effects
     + Steps
     + Events
+    + Recordings
     + Items
     + Assistants
     + Crons
@@ -61,6 +64,7 @@ impl<S> Store for S where
         + Effects
         + Steps
         + Events
+        + Recordings
         + Items
         + Assistants
         + Crons

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{Agent, Breakpoints, Checkpointer, async_trait};
+use hart_kernel::{Agent, Breakpoints, Checkpointer, Deck, async_trait};
 use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, ThreadId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::port::Assistant;
+use crate::recording::Recordable;
 
 /// Makes the agents that runs are of. Implemented where agents are configured.
 #[async_trait]
@@ -18,6 +19,11 @@ pub trait AgentFactory: Send + Sync + 'static {
     fn agents(&self) -> Vec<AgentInfo>;
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError>;
+
+    /// What the run is recorded on, or played from; without one it is not recorded.
+    fn deck(&self, _run: &Recordable<'_>) -> Option<Arc<dyn Deck>> {
+        None
+    }
 
     /// An agent that only reads and writes states; it is never run, so it needs no model.
     fn reader(&self, agent: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError>;

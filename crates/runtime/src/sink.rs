@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hart_kernel::{AgentEvent, EventSink, Interrupt, Reached, async_trait};
+use hart_kernel::{AgentEvent, EventSink, Interrupt, MessageList, Reached, async_trait};
 use hart_types::{Message, MessageId, RunId, RunStatus, ToolCallId, UsageMetadata};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -13,7 +13,6 @@ use uuid::Uuid;
 use crate::event::{LogEvent, Logged, StepRef, Task, empty, raw};
 use crate::tape::{Entry, Tape};
 use crate::telemetry::RunWatch;
-use crate::values::ValuesEncoder;
 use crate::{Failure, Totals};
 
 /// Hears one run, its agent and the agents inside of its calls.
@@ -43,7 +42,8 @@ struct Voice {
     /// Messages that an earlier attempt has told something of, until it is known which of them are in the thread.
     recalled: HashMap<MessageId, Task>,
     paused: Option<Vec<Interrupt>>,
-    values: ValuesEncoder,
+    /// The messages of the state that was told last, of an agent inside a call.
+    shown: MessageList,
 }
 
 impl RunSink {
@@ -263,11 +263,14 @@ impl Voice {
 
     fn values(&mut self, reached: &Reached, is_root: bool) -> LogEvent {
         if !is_root {
-            let bytes = self.values.encode(&reached.values, None);
-            return match serde_json::from_slice(&bytes) {
-                Ok(values) => LogEvent::ChildValues { values },
-                Err(_) => LogEvent::ChildValues { values: empty() },
-            };
+            let messages = reached.values.messages();
+            let kept = self.shown.common_prefix(messages);
+            self.shown = messages.clone();
+            let mut values = Map::new();
+            let new: Vec<&Message> = messages.iter_from(kept).map(AsRef::as_ref).collect();
+            values.insert("messages".to_owned(), json!(new));
+            values.extend(reached.values.rest_to_json());
+            return LogEvent::ChildValues { kept, values: raw(&values) };
         }
         let step = StepRef {
             checkpoint: reached.checkpoint.clone(),

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use hart_kernel::SystemClock;
 use hart_runtime::port::{EventScope, RunQuery, Store};
+use hart_runtime::recording::Reel;
 use hart_runtime::*;
 use hart_store::SqliteStore;
 use hart_testkit::eventually_here;
@@ -189,6 +190,8 @@ struct Outcome {
     workspace: Vec<(String, String)>,
     /// Whether the model was shown a summary in place of what was said.
     compacted: bool,
+    /// Steps and tool calls of each run, as its recording has them.
+    recorded: Vec<(u32, u64)>,
 }
 
 impl Outcome {
@@ -225,6 +228,7 @@ fn assert_same(place: &str, outcome: Outcome, expected: &Outcome) {
         assert!(found <= *wanted, "{place}: {what} happened {found} times");
         assert!(found == *wanted || has_unknown, "{place}: {what} did not happen, and nobody said so");
     }
+    assert_eq!(outcome.recorded, expected.recorded, "{place}: the recording holds every step once");
     if !has_unknown {
         assert_eq!(outcome.workspace, expected.workspace, "{place}");
     }
@@ -294,6 +298,11 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
         events.iter().any(|event| String::from_utf8_lossy(&event.payload).contains("context_compacted"));
     let Told { messages: mut streamed, ended } = told(&events);
     assert_eq!(ended, runs.len(), "every run's log ends once");
+    let mut recorded = Vec::new();
+    for run in &runs {
+        let sums = Reel::load(store.as_ref(), &run.id).await.unwrap().sums();
+        recorded.push((sums.steps, sums.tool_calls));
+    }
     let runtime = open(store, home, oracle, &Fuse::parse("")).await;
     let state = runtime.state(&"t".into(), None).await.unwrap();
     let values: Value = serde_json::from_slice(&state.values).unwrap();
@@ -311,7 +320,7 @@ async fn read(store: Arc<dyn Store>, home: &Path, oracle: u16) -> Outcome {
         })
         .collect();
     files.sort();
-    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files, compacted }
+    Outcome { transcript, streamed, effects: HashMap::new(), workspace: files, compacted, recorded }
 }
 
 /// The operations a run's life is made of.

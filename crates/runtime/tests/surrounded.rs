@@ -81,10 +81,10 @@ impl<A: Around> Runs for Surrounded<A> {
         self.by.around("undo_run", self.inner.undo_run(id, now, lease)).await
     }
     async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError> {
-        self.fuse.around("thread_totals", self.inner.thread_totals(thread)).await
+        self.by.around("thread_totals", self.inner.thread_totals(thread)).await
     }
     async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError> {
-        self.fuse.around("delete_run", self.inner.delete_run(id, now)).await
+        self.by.around("delete_run", self.inner.delete_run(id, now)).await
     }
 }
 
@@ -153,7 +153,20 @@ impl<A: Around> Steps for Surrounded<A> {
         at: &CheckpointId,
         known: Option<&CheckpointId>,
     ) -> Result<Lineage, StoreError> {
-        self.fuse.around("steps_since", self.inner.steps_since(thread, at, known)).await
+        self.by.around("steps_since", self.inner.steps_since(thread, at, known)).await
+    }
+    async fn append_child_steps(
+        &self,
+        thread: &ThreadId,
+        call: &str,
+        steps: Vec<Step>,
+        lease: &Lease,
+    ) -> Result<(), StoreError> {
+        let appended = self.inner.append_child_steps(thread, call, steps, lease);
+        self.by.around("append_child_steps", appended).await
+    }
+    async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
+        self.by.around("child_steps", self.inner.child_steps(thread, call)).await
     }
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         self.by.around("history", self.inner.history(thread, query)).await
@@ -291,6 +304,16 @@ impl<A: Around> Outbox for Surrounded<A> {
 }
 
 #[async_trait]
+impl<A: Around> Recordings for Surrounded<A> {
+    fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease) {
+        self.inner.append_records(records, lease);
+    }
+    async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError> {
+        self.by.around("records", self.inner.records(run)).await
+    }
+}
+
+#[async_trait]
 impl<A: Around> Vitals for Surrounded<A> {
     fn waiting_writes(&self) -> u64 {
         self.inner.waiting_writes()
@@ -301,7 +324,7 @@ impl<A: Around> Vitals for Surrounded<A> {
 }
 
 #[async_trait]
-impl Feedbacks for Fragile {
+impl<A: Around> Feedbacks for Surrounded<A> {
     async fn put_feedback(&self, feedback: Feedback) -> Result<Option<Feedback>, StoreError> {
         self.inner.put_feedback(feedback).await
     }

@@ -3,6 +3,7 @@
 //! Invariant: every write goes through the one writer, so its order is the order of the file.
 
 mod assistants;
+mod child_steps;
 mod connection;
 mod crons;
 mod effects;
@@ -15,6 +16,7 @@ mod migrations;
 mod outbox;
 mod presence;
 mod readers;
+mod recordings;
 mod row;
 mod runs;
 mod soundness;

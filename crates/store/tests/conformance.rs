@@ -7,6 +7,7 @@ mod events;
 mod feedback;
 mod leases;
 mod outbox;
+mod recordings;
 mod runs;
 mod steps;
 mod threads;

@@ -14,6 +14,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_crons.sql"),
     include_str!("../migrations/0006_effects.sql"),
     include_str!("../migrations/0007_outbox.sql"),
+    include_str!("../migrations/0008_records.sql"),
+    include_str!("../migrations/0009_child_steps.sql"),
     include_str!("../migrations/0010_sums.sql"),
     include_str!("../migrations/0011_feedback.sql"),
 ];

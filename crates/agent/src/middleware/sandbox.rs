@@ -22,6 +22,8 @@ pub struct Sandbox {
     /// `None` offers all tools.
     enabled: Option<Vec<String>>,
     permissions: Option<Permissions>,
+    /// Somebody else holds it, and has given out the tools.
+    borrowed: bool,
 }
 
 impl Sandbox {
@@ -31,6 +33,7 @@ impl Sandbox {
             config,
             enabled: None,
             permissions: None,
+            borrowed: false,
         }
     }
 
@@ -54,6 +57,12 @@ impl Sandbox {
         self
     }
 
+    /// For an agent that works for the one that has the sandbox: it stops what it has started, and lets go of nothing.
+    pub(crate) fn borrowed(mut self) -> Self {
+        self.borrowed = true;
+        self
+    }
+
     /// Offers only the tools of these names.
     #[must_use]
     pub fn only(mut self, tools: Vec<String>) -> Self {
@@ -70,6 +79,9 @@ impl Middleware for Sandbox {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        if self.borrowed {
+            return Vec::new();
+        }
         let mut tools = hart_tools::sandbox_tools(self.permitted(), &self.config);
         if let Some(enabled) = &self.enabled {
             tools.retain(|tool| enabled.contains(&tool.spec().name));
@@ -80,6 +92,9 @@ impl Middleware for Sandbox {
     async fn after_agent(&self, cx: &RunContext, _state: &State) -> HookResult {
         // Nothing that this run started stays behind.
         cx.scratch.get_or_default::<Background>().stop().await;
+        if self.borrowed {
+            return Ok(Command::none());
+        }
         let id = self.leases.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&cx.thread_id);
         if let Some(id) = id {
             self.leases.provider.release(&id).await.map_err(|error| HookError::Other(error.into()))?;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hart_agent::Features;
+use hart_agent::{Features, Subagent};
 use hart_kernel::{ChatModel, Placed, Tool};
 use hart_runtime::port::Store;
 use hart_types::UserId;
@@ -84,6 +84,12 @@ impl ClientBuilder {
 
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.extensions.tools.push(tool);
+        self
+    }
+
+    /// An agent that others can hand work to, beside those of the configuration and of files.
+    pub fn subagent(mut self, subagent: Subagent) -> Self {
+        self.extensions.subagents.push(subagent);
         self
     }
 

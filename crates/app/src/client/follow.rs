@@ -11,7 +11,7 @@ use hart_types::{CancelAction, StreamMode, ThreadId};
 use super::error::of_store;
 use super::threads;
 
-pub(super) struct EmbeddedFollowing {
+pub(crate) struct EmbeddedFollowing {
     runtime: Runtime,
     frames: RunFrames,
     /// What its user calls the thread.
@@ -21,7 +21,7 @@ pub(super) struct EmbeddedFollowing {
 
 impl EmbeddedFollowing {
     /// From the run's first event on.
-    pub(super) fn new(runtime: Runtime, run: Run, name: ThreadId, modes: Vec<StreamMode>) -> Self {
+    pub(crate) fn new(runtime: Runtime, run: Run, name: ThreadId, modes: Vec<StreamMode>) -> Self {
         let frames = runtime.frames(run, modes, false, After::Start);
         Self { runtime, frames, name, ahead: VecDeque::new() }
     }

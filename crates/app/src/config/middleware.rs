@@ -8,7 +8,8 @@ use hart_agent::middleware::{
     ToolRetryConfig, UntrustedContentConfig, ViewImageConfig,
 };
 use hart_agent::{
-    BudgetConfig, CallLimitsConfig, ContextEditingConfig, LoopDetectionConfig, ToolSelectionConfig,
+    BudgetConfig, CallLimitsConfig, ContextEditingConfig, GoalConfig, LoopDetectionConfig,
+    ToolSelectionConfig,
 };
 use serde::Deserialize;
 
@@ -36,6 +37,7 @@ pub struct MiddlewareConfig {
     /// `budget` and `token_budget` together.
     pub budget: Option<BudgetConfig>,
     pub title: Option<TitleConfig>,
+    pub goal: Option<GoalConfig>,
     pub view_image: Option<ViewImageConfig>,
     pub tool_selection: Option<ToolSelectionConfig>,
     pub unsupported_content: bool,
@@ -53,6 +55,8 @@ impl MiddlewareConfig {
         let editing: ContextEditingConfig = section(tree, "context_editing", findings);
         let title: TitleConfig = section(tree, "title", findings);
         named_model(tree, "title", "model_name", title.model_name.as_deref(), findings);
+        let goal: GoalConfig = section(tree, "goal", findings);
+        named_model(tree, "goal", "model_name", goal.model_name.as_deref(), findings);
         let selection: ToolSelectionConfig = section(tree, "tool_selection", findings);
         let loops = checked(tree, "loop_detection", findings, sound_loops);
         Self {
@@ -69,6 +73,7 @@ impl MiddlewareConfig {
             token_usage: is_on(tree, "token_usage", findings),
             budget: budget(tree, findings),
             title: title.enabled.then_some(title),
+            goal: goal.enabled.then_some(goal),
             view_image: switched(tree, "view_image", true, findings),
             tool_selection: selection.enabled.then_some(selection),
             unsupported_content: is_on(tree, "unsupported_content", findings),

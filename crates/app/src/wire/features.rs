@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use hart_agent::Features;
 use hart_agent::middleware::{
-    Budget, CallLimits, ContextEditing, DynamicContext, FinishReason, Guardrail, HumanInTheLoop,
-    LoopDetection, ModelError, Sandbox, SandboxAudit, Skills, Summarization, Title, ToolError,
-    ToolOutputBudget, ToolRetry, ToolSelection, UntrustedContent, ViewImage,
+    Budget, CallLimits, ContextEditing, DynamicContext, FinishReason, Goals, Guardrail, HumanInTheLoop,
+    LoopDetection, ModelError, RemoteSubagents, Sandbox, SandboxAudit, Skills, Summarization, Title,
+    ToolError, ToolOutputBudget, ToolRetry, ToolSelection, UntrustedContent, ViewImage,
 };
 use hart_kernel::{BuildError, Middleware, Toggle};
 use hart_knowledge::skills::Evolution;
@@ -17,6 +17,7 @@ use super::helper;
 use crate::agents::Order;
 use crate::audit_file::AuditFile;
 use crate::config::AppConfig;
+use crate::remote_agents::LangGraphServers;
 use crate::workshop::Workshop;
 
 pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result<Features, BuildError> {
@@ -32,6 +33,7 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
     let tool_output = config.tool_output.enabled.then(|| config.tool_output.clone());
     let parts = config.middleware.clone();
     let (summarization, title) = (summarization(workshop, order, &sandbox)?, title(workshop)?);
+    let goals = goals(workshop, order)?;
     Ok(Features {
         tool_output: part(tool_output, |config| ToolOutputBudget::new(config, Some(places.clone()))),
         read_before_write: config.read_before_write.into(),
@@ -53,6 +55,8 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
         token_usage: parts.token_usage.into(),
         budget: part(parts.budget, Budget::new),
         title: part(title, |title| title),
+        goals: part(goals, |goals| goals),
+        remote_subagents: remote(workshop),
         view_image: part(parts.view_image, |config| ViewImage::new(shown, config)),
         tool_selection: part(parts.tool_selection, ToolSelection::new),
         unsupported_content: parts.unsupported_content.into(),
@@ -109,6 +113,19 @@ fn skills(workshop: &Workshop, order: &Order) -> Result<Option<Skills>, BuildErr
     let reviewer = reviewer.unwrap_or_else(|| Arc::clone(&order.model.model));
     let library = Arc::clone(&workshop.skills);
     Ok(Some(made.evolving(Evolution::new(library, user.clone(), Some(reviewer), evolution.fail_closed))))
+}
+
+/// Those on other servers are there whether or not the agent may send its own.
+fn remote(workshop: &Workshop) -> Option<RemoteSubagents> {
+    let agents = &workshop.config.delegation.remote;
+    let servers = || LangGraphServers::new(workshop.http.clone(), agents.clone());
+    (!agents.is_empty()).then(|| RemoteSubagents::new(Arc::new(servers())))
+}
+
+fn goals(workshop: &Workshop, order: &Order) -> Result<Option<Goals>, BuildError> {
+    let Some(config) = workshop.config.middleware.goal.clone() else { return Ok(None) };
+    let judge = helper(workshop, config.model_name.as_deref())?;
+    Ok(Some(Goals::new(config, judge.unwrap_or_else(|| Arc::clone(&order.model.model)))))
 }
 
 fn title(workshop: &Workshop) -> Result<Option<Title>, BuildError> {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use futures_util::StreamExt;
 use hart_app::{CancellationToken, Mode, ModelChoice};
-use hart_client::{Ask, ClientError, End, Event};
+use hart_client::{Ask, ClientError, End, Event, EventStream};
 use hart_types::{Interrupt, Resume, ThreadId, UsageMetadata};
 
 use crate::approval;
@@ -259,30 +259,33 @@ pub(crate) async fn follow(session: &Session, ask: Ask) -> Result<Followed, Fail
     let ask = ask.without_states().cancel(cancel.clone());
     let stop = cancel.clone();
     let following = async move {
-        let mut transcript = Transcript::new(terminal.clone(), stop);
-        let begun = client.stream(ask).await;
-        let mut events = match begun {
-            Ok(events) => events,
+        let transcript = Transcript::new(terminal, stop);
+        match client.stream(ask).await {
+            Ok(events) => watch(transcript, events).await,
             Err(error) => {
                 transcript.finish()?;
-                return Err(Failure::from(error));
-            }
-        };
-        let mut ended = Err(ClientError::Dropped);
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    transcript.tell(&event);
-                    if let Event::End(end) = event {
-                        ended = Ok(end);
-                    }
-                }
-                Err(error) => ended = Err(error),
+                Err(Failure::from(error))
             }
         }
-        Ok(Followed { told: transcript.finish()?, ended })
     };
     session.attend(cancel, following).await?
+}
+
+/// Tells a run as it goes, to its end.
+pub(crate) async fn watch(mut transcript: Transcript, mut events: EventStream) -> Result<Followed, Failure> {
+    let mut ended = Err(ClientError::Dropped);
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                transcript.tell(&event);
+                if let Event::End(end) = event {
+                    ended = Ok(end);
+                }
+            }
+            Err(error) => ended = Err(error),
+        }
+    }
+    Ok(Followed { told: transcript.finish()?, ended })
 }
 
 /// Says where the files of this run are.

@@ -20,8 +20,8 @@ const UNKNOWN: &str = "effect_unknown";
 
 /// What a call gave, as the journal keeps it.
 #[derive(Serialize, Deserialize)]
-struct Noted {
-    message: Message,
+pub(super) struct Noted {
+    pub(super) message: Message,
     writes: Vec<LoggedWrite>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     goto: Option<Goto>,
@@ -131,17 +131,25 @@ impl ToolCallRunner<'_> {
     }
 
     fn noted(&self, noted: &Value) -> Result<ToolOutcome, HookError> {
-        let Noted { message, writes, goto } =
+        let noted =
             serde_json::from_value(noted.clone()).map_err(|error| HookError::Other(Box::new(error)))?;
+        Ok(self.restored(noted))
+    }
+
+    pub(super) fn restored(&self, Noted { message, writes, goto }: Noted) -> ToolOutcome {
         let update: Update = self.agent.schema.restore(writes);
-        Ok(ToolOutcome { message, command: Command { update, goto } })
+        ToolOutcome { message, command: Command { update, goto } }
+    }
+}
+
+impl Noted {
+    pub(super) fn of(ToolOutcome { message, command }: &ToolOutcome) -> Self {
+        Self { message: message.clone(), writes: command.update.to_writes(), goto: command.goto }
     }
 }
 
 fn noted(outcome: &ToolOutcome) -> Value {
-    let ToolOutcome { message, command } = outcome;
-    let noted = Noted { message: message.clone(), writes: command.update.to_writes(), goto: command.goto };
-    serde_json::to_value(noted).unwrap_or_default()
+    serde_json::to_value(Noted::of(outcome)).unwrap_or_default()
 }
 
 /// What to do about a call whose outcome nobody wrote down.

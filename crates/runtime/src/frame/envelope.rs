@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::blocks::values_in_blocks;
+use super::inside::InsideStates;
 use super::spoken::{self, Fragment, Spoken};
 use super::{bytes, source};
 use crate::event::{LogEvent, Task};
@@ -90,6 +91,8 @@ pub struct EventRenderer {
     calls: BTreeMap<Vec<String>, Value>,
     /// The agents inside of calls, by namespace.
     inside: BTreeMap<Vec<String>, String>,
+    /// And their states.
+    states: InsideStates,
     /// Whether the run's last word on its course was said.
     settled: bool,
 }
@@ -103,6 +106,7 @@ impl EventRenderer {
             spoken: HashMap::new(),
             calls: BTreeMap::new(),
             inside: BTreeMap::new(),
+            states: InsideStates::default(),
             settled: false,
         }
     }
@@ -132,7 +136,8 @@ impl EventRenderer {
                 }
                 out.say(Channel::Checkpoints, namespace, &data);
             }
-            LogEvent::ChildValues { values } => {
+            LogEvent::ChildValues { kept, values } => {
+                let values = self.states.whole(namespace, *kept, values);
                 if let Some(values) = values_in_blocks(values.get()) {
                     out.say(Channel::Values, namespace, &values);
                 }

@@ -25,7 +25,7 @@ pub trait Events {
     /// The first and the last that are kept of a run.
     async fn event_bounds(&self, run: &RunId) -> Result<Option<(EventId, EventId)>, StoreError>;
 
-    /// Forgets events of runs that ended before `before`; how many.
+    /// Forgets events of runs that ended before `before`, with their recordings; how many.
     async fn forget_events(&self, before: Timestamp) -> Result<u64, StoreError>;
 }
 

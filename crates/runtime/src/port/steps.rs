@@ -29,6 +29,18 @@ pub trait Steps {
         known: Option<&CheckpointId>,
     ) -> Result<Lineage, StoreError>;
 
+    /// Steps of an agent inside a call of the thread, in order. They are kept until nothing of the thread waits any more.
+    async fn append_child_steps(
+        &self,
+        thread: &ThreadId,
+        call: &str,
+        steps: Vec<Step>,
+        lease: &Lease,
+    ) -> Result<(), StoreError>;
+
+    /// Oldest first; empty for a call that nobody works in.
+    async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError>;
+
     /// Steps without their writes, newest first, all branches.
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError>;
 }

@@ -5,7 +5,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use hart_kernel::{Agent, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
+use hart_kernel::{Agent, Deck, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
 use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId, ThreadStatus};
 use serde_json::json;
 use tracing::Instrument as _;
@@ -16,6 +16,7 @@ use crate::checkpoints::StepLog;
 use crate::event::{LogEvent, Logged};
 use crate::journal::RunJournal;
 use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
+use crate::recording::Recordable;
 use crate::request::{AgentRequest, Input, StartRun};
 use crate::sink::RunSink;
 use crate::values::ValuesEncoder;
@@ -77,6 +78,14 @@ impl Inner {
         }
     }
 
+    /// A thread that goes with its run takes the recording with it: none is made.
+    fn deck(&self, run: &Run, live: &Live, lease: &Lease, attempt: u32) -> Option<Arc<dyn Deck>> {
+        let (store, clock, request) = (&self.store, &self.clock, &live.request);
+        let stays = request.thread.is_some() || request.keep_thread;
+        let recordable = Recordable { store, lease, run, request, attempt, clock };
+        if stays { self.agents.deck(&recordable) } else { None }
+    }
+
     /// The run in this process, known since it was admitted or from now on.
     fn claimed(&self, run: &Run, request: Option<StartRun>) -> Arc<Live> {
         if let Some(live) = self.here(&run.id)
@@ -127,13 +136,16 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
         work(inner, &run, &live, (&lease, attempt), &sink).await
     };
+    // Whoever has lost a run does not take another step of it, also when it could.
     let outcome = tokio::select! {
-        outcome = working => outcome,
+        biased;
         () = live.lost.cancelled() => return inner.let_go(&run.id, &live, &lease).await,
+        outcome = working => outcome,
     };
     let settled = tokio::select! {
-        settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
+        biased;
         () = live.lost.cancelled() => None,
+        settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
     };
     let Some(last) = settled else { return inner.let_go(&run.id, &live, &lease).await };
     inner.letters_changed.notify_waiters();
@@ -244,10 +256,15 @@ async fn work(
     if live.may_be_resumed() {
         cx.journal = Some(Arc::new(journal));
     }
-    cx.clock = Arc::clone(&inner.clock);
+    cx.deck = inner.deck(run, live, lease, attempt);
+    let played = cx.deck.as_ref().and_then(|deck| deck.clock());
+    cx.clock = played.unwrap_or_else(|| Arc::clone(&inner.clock));
     cx.from.clone_from(&live.request.checkpoint);
     cx.breakpoints = live.request.breakpoints.clone();
     let report = agent.run(input, &cx).await;
+    if let Some(deck) = &cx.deck {
+        deck.reached(None).await;
+    }
     let flushed = steps.flush(&run.thread).await.map_err(RunError::Checkpoint);
     report.outcome.and_then(|ended| flushed.map(|()| ended)).map_err(Failed::from)
 }

@@ -12,6 +12,7 @@ use hart_agent::compaction::{Clause, Size, SummarizationConfig, Triggers};
 use hart_agent::middleware::{Sandbox, Summarization};
 use hart_agent::{Features, SuperAgent};
 use hart_kernel::*;
+use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits};
 use hart_runtime::*;
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig, SandboxProvider};
 use hart_types::{Ai, Body, Message, ToolCall};
@@ -35,6 +36,10 @@ impl AgentFactory for Agents {
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
         self.reader(&request.agent, request.checkpointer.clone())
+    }
+
+    fn deck(&self, run: &Recordable<'_>) -> Option<Arc<dyn Deck>> {
+        Some(Arc::new(RecordingDeck::new(run, RecordingLimits::default(), Arc::new(|_: &str| None))))
     }
 
     fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{signed, time, unsigned};
 use super::sum::{check, sum};
-use super::{SqliteStore, leases};
+use super::{SqliteStore, leases, recordings};
 
 #[async_trait]
 impl Events for SqliteStore {
@@ -60,6 +60,7 @@ impl Events for SqliteStore {
 
     async fn forget_events(&self, before: Timestamp) -> Result<u64, StoreError> {
         self.write(move |db| {
+            recordings::forget(db, before)?;
             db.prepare_cached(
                 "DELETE FROM events WHERE run IN
                     (SELECT id FROM runs WHERE status NOT IN ('pending', 'running') AND updated_at < ?1)",

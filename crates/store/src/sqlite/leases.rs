@@ -134,7 +134,9 @@ const OWNERS: &str = "SELECT owner FROM runs WHERE status IN ('pending', 'runnin
 pub(super) fn start(db: &Connection, run: Run, node: &NodeId, now: Timestamp) -> rusqlite::Result<Claimed> {
     let head = threads::find(db, &run.thread)?.and_then(|(_, thread)| thread.head);
     let token = next_numbers(db)?;
-    let base = run.base.clone().or_else(|| head.clone());
+    // What an attempt that goes on finds is the work of the ones before it.
+    let first = run.status == RunStatus::Pending;
+    let base = run.base.clone().or_else(|| head.clone().filter(|_| first));
     db.prepare_cached(
         "UPDATE runs SET status = ?2, updated_at = ?3, base = ?4, owner = ?5, token = ?6, attempt = attempt + 1,
                          tries = CASE WHEN mark IS ?7 THEN tries + 1 ELSE 1 END, mark = ?7

@@ -10,7 +10,7 @@ use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadSt
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
-use super::{SqliteStore, effects, events, leases, outbox, steps, threads};
+use super::{SqliteStore, child_steps, effects, events, leases, outbox, steps, threads};
 
 /// Every column, and the thread's id for its number.
 const SELECT: &str =
@@ -136,6 +136,9 @@ impl Runs for SqliteStore {
             events::insert(db, &events)?;
             effects::forget(db, &id)?;
             if let Some((n, _)) = threads::find(db, &run.thread)? {
+                if thread_status != ThreadStatus::Interrupted {
+                    child_steps::forget(db, n)?;
+                }
                 let left = active(db, n)?;
                 let thread_status = if left.is_empty() { thread_status } else { ThreadStatus::Busy };
                 set_thread(db, n, thread_status, at)?;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::row::{get_time, json, time, unreadable};
 use super::sum::{check, sum};
-use super::{SqliteStore, leases, threads};
+use super::{SqliteStore, child_steps, leases, threads};
 
 /// From this many bytes a value is worth a row of its own.
 const LARGE: usize = 1024;
@@ -79,6 +79,20 @@ impl Steps for SqliteStore {
             })
         })
         .await
+    }
+
+    async fn append_child_steps(
+        &self,
+        thread: &ThreadId,
+        call: &str,
+        steps: Vec<Step>,
+        lease: &Lease,
+    ) -> Result<(), StoreError> {
+        self.put_child_steps(thread, call, steps, lease).await
+    }
+
+    async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
+        self.get_child_steps(thread, call).await
     }
 
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
@@ -259,7 +273,7 @@ pub(super) fn copy(db: &Connection, from: i64, to: i64) -> rusqlite::Result<()> 
          WHERE original.thread = ?1 AND copy.thread = ?2",
     )?
     .execute([from, to])?;
-    Ok(())
+    child_steps::copy(db, from, to)
 }
 
 /// Takes away what does not lead to `head`; the original has it still.
@@ -289,6 +303,7 @@ pub(super) fn undo(db: &Connection, run: &Run, now: Timestamp) -> rusqlite::Resu
         })?;
     db.prepare_cached("DELETE FROM steps WHERE thread = ?1 AND run = ?2")?
         .execute(params![thread, run.id.as_str()])?;
+    child_steps::undo(db, thread, &run.id)?;
     if head_is_its {
         db.prepare_cached("UPDATE threads SET head = ?2, state_updated_at = ?3 WHERE n = ?1")?
             .execute(params![thread, run.base.as_ref().map(CheckpointId::as_str), time(now)])?;

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use hart_runtime::port::StoreError;
+use hart_runtime::port::{Lease, StoreError, StoredRecord};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::recordings::{self, Carried};
 use super::{Shared, failure, gone, soundness};
 
 /// What one commit may hold: beyond this, those who wait would wait for others' work.
@@ -21,6 +22,8 @@ pub(super) struct Writer {
     jobs: Shared<Sender<Job>>,
     /// Handed in and not answered.
     waiting: Shared<AtomicU64>,
+    /// What goes with the next commit.
+    carried: Shared<Carried>,
     /// After the jobs: whoever is the last waits for what was handed in.
     _thread: Shared<Thread>,
 }
@@ -49,10 +52,17 @@ impl Writer {
     /// `path` is that of the connection's file, if it has one.
     pub(super) fn start(connection: Connection, path: Option<PathBuf>) -> Self {
         let (jobs, queue) = channel();
+        let carried = Shared::<Carried>::default();
+        let taken = Shared::clone(&carried);
         // Ends when the last sender is gone and the queue is empty.
-        let handle = std::thread::spawn(move || serve(&connection, &queue));
+        let handle = std::thread::spawn(move || serve(&connection, &queue, &taken));
         let thread = Thread { handle: Some(handle), path };
-        Self { jobs: jobs.into(), waiting: Shared::default(), _thread: thread.into() }
+        Self { jobs: jobs.into(), waiting: Shared::default(), carried, _thread: thread.into() }
+    }
+
+    /// Has records written by the next commit, before all that is handed in later.
+    pub(super) fn carry(&self, records: Vec<StoredRecord>, lease: Lease) {
+        self.carried.add(records, lease);
     }
 
     pub(super) fn waiting(&self) -> u64 {
@@ -93,19 +103,22 @@ impl Drop for Waits<'_> {
     }
 }
 
-fn serve(connection: &Connection, queue: &Receiver<Job>) {
+fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried) {
     while let Ok(first) = queue.recv() {
         if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
             tracing::error!(%error, "no transaction could be opened");
             first(Err(failure(error)))(Ok(()));
             continue;
         }
+        let records = carried.take();
+        recordings::write(connection, &records);
         let mut finished = vec![first(Ok(connection))];
         finished.extend(queue.try_iter().take(GROUP - 1).map(|job| job(Ok(connection))));
         let committed = connection.execute_batch("COMMIT");
         if let Err(error) = &committed {
             tracing::error!(%error, "a commit failed");
             let _ = connection.execute_batch("ROLLBACK");
+            carried.put_back(records);
         }
         for finish in finished {
             finish(committed.as_ref().copied().map_err(not_committed));

@@ -7,7 +7,7 @@ use hart_runtime::{Input, StartRun, Totals};
 use hart_types::{CancelAction, EventId, MultitaskStrategy, NodeId, RunStatus, ThreadId, ThreadStatus};
 use serde_json::json;
 
-use super::{at, claim, make, map, run, step, stores};
+use super::{admit, at, claim, make, map, run, step, stores};
 
 fn node(name: &str) -> NodeId {
     name.into()
@@ -189,4 +189,19 @@ async fn a_node_that_is_gone_is_seen_at_once() {
     // What cannot be seen proves nothing.
     std::fs::remove_file(dir.path().join("hart.db-nodes/worker")).unwrap();
     assert_eq!(watcher.holdings(None).await.unwrap()[0].sign, Sign::None);
+}
+
+#[tokio::test]
+async fn a_run_that_began_its_thread_still_did_when_it_is_taken_over() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
+        store.append_steps(&thread, vec![step("s", None, "r", &[])], Some(&lease)).await.unwrap();
+        let taken = store.take_over(&lease, &"two".into(), at(3)).await.unwrap().unwrap();
+        assert_eq!(taken.run.base, None, "{name}");
+        assert!(store.undo_run(&"r".into(), at(4), Some(&taken.lease)).await.unwrap());
+        let row = store.thread(&thread).await.unwrap().unwrap();
+        assert_eq!(row.head, None, "{name}: it is where the run found it");
+    }
 }

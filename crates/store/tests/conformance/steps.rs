@@ -1,11 +1,11 @@
 //! Steps: read back whole, in order, along the branch that was asked for.
 
-use hart_runtime::Thread;
-use hart_runtime::port::{HistoryQuery, Lineage, StoreError};
-use hart_types::CheckpointId;
+use hart_runtime::port::{HistoryQuery, Lineage, RunEnd, StoreError};
+use hart_runtime::{Thread, Totals};
+use hart_types::{CheckpointId, MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
 
-use super::{at, make, step, stores};
+use super::{admit, at, claim, make, run, step, stores};
 
 fn names(steps: &[hart_kernel::Step]) -> Vec<&str> {
     steps.iter().map(|step| step.id.as_str()).collect()
@@ -126,5 +126,56 @@ async fn a_reader_that_knows_a_step_gets_what_came_since() {
             let ids: Vec<&str> = steps.iter().map(|step| step.id.as_str()).collect();
             assert_eq!((found, ids.as_slice()), (since, way), "{name}: {at} from {known:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn steps_inside_a_call_are_kept_while_the_thread_waits_and_no_longer() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        let end = |thread_status| RunEnd {
+            status: RunStatus::Success,
+            error: None,
+            totals: Totals::default(),
+            thread_status,
+            at: at(9),
+            base: None,
+            events: Vec::new(),
+            values: None,
+        };
+        let inside = vec![
+            step("1", None, "child", &[("messages", json!(["ü".repeat(3000)]))]),
+            step("2", Some("1"), "child", &[("__paused__", json!({"node": "tools"}))]),
+        ];
+        admit(store.as_ref(), run("r1", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
+        for step in inside.clone() {
+            store.append_child_steps(&thread, "call", vec![step], &lease).await.unwrap();
+        }
+        assert_eq!(store.child_steps(&thread, "call").await.unwrap(), inside, "{name}");
+        assert!(store.child_steps(&thread, "other").await.unwrap().is_empty(), "{name}");
+        assert!(store.steps(&thread, None).await.unwrap().is_empty(), "{name}: they are not the thread's");
+
+        store.end_run(&"r1".into(), end(ThreadStatus::Interrupted), Some(&lease)).await.unwrap().unwrap();
+        let late = store.append_child_steps(&thread, "call", inside.clone(), &lease).await;
+        assert!(matches!(late, Err(StoreError::Lost(_))), "{name}");
+        let copy = Thread::new("copy".into(), "default".into(), at(3));
+        store.copy_thread(&thread, copy).await.unwrap();
+        for of in [&thread, &"copy".into()] {
+            assert_eq!(store.child_steps(of, "call").await.unwrap(), inside, "{name}: the thread waits");
+        }
+
+        // A run that goes on and is taken back leaves what the one before it had left.
+        admit(store.as_ref(), run("r2", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(store.as_ref(), &thread, 4).await.unwrap().lease;
+        let more = step("3", Some("2"), "child", &[]);
+        store.append_child_steps(&thread, "call", vec![more], &lease).await.unwrap();
+        assert!(store.undo_run(&"r2".into(), at(5), Some(&lease)).await.unwrap(), "{name}");
+        assert_eq!(store.child_steps(&thread, "call").await.unwrap(), inside, "{name}");
+
+        admit(store.as_ref(), run("r3", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
+        let lease = claim(store.as_ref(), &thread, 6).await.unwrap().lease;
+        store.end_run(&"r3".into(), end(ThreadStatus::Idle), Some(&lease)).await.unwrap().unwrap();
+        assert!(store.child_steps(&thread, "call").await.unwrap().is_empty(), "{name}: nothing waits");
     }
 }

@@ -7,9 +7,11 @@ mod calls;
 mod consent;
 mod content;
 mod context;
+mod recording;
 mod sandbox;
 mod server;
 mod skills;
+mod subagents;
 mod tools;
 
 use std::borrow::Cow;
@@ -74,7 +76,9 @@ pub(super) fn own() -> Vec<Key> {
     keys.extend(context::keys());
     keys.extend(bounds::keys());
     keys.extend(content::keys());
+    keys.extend(subagents::keys());
     keys.extend(server::keys());
+    keys.extend(recording::keys());
     keys.extend(skills::keys());
     keys.extend(sandbox::DEERFLOW_SANDBOX_KEYS.iter().map(|name| Key {
         path: Cow::Owned(format!("sandbox.{name}")),
@@ -152,7 +156,6 @@ const DEERFLOW_SECTIONS: &[(&str, &str)] = &[
     ("channel_connections", "Accounts of chat platforms."),
     ("channels", "Chat platforms."),
     ("authorization", "Who may do what."),
-    ("subagents", "Agents that work for the agent."),
     ("acp_agents", "Agents reached over ACP."),
     ("auth", "Logging in."),
     ("plugins", "Python packages that extend DeerFlow."),

@@ -1,0 +1,125 @@
+//! An agent that ends is judged by the goal of its thread, and sent on within bounds.
+
+use std::sync::Arc;
+
+use hart_agent::middleware::Goals;
+use hart_agent::{Features, GoalConfig, SuperAgent, ThreadGoal};
+use hart_kernel::{Agent, Limits, RunContext, RunReport};
+use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
+use hart_types::ThreadId;
+use serde_json::{Value, json};
+
+use crate::support::{MemoryLog, model};
+
+async fn agent(answers: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static) -> (ModelServer, Agent) {
+    let server = ModelServer::with(answers).await;
+    let judged = model(&server, Dialect::OpenAi);
+    let goals = Goals::new(GoalConfig { enabled: true, ..GoalConfig::default() }, Arc::clone(&judged));
+    let features = Features { goals: goals.into(), title: false.into(), ..Features::default() };
+    let builder = SuperAgent::builder(judged).features(features).checkpointer(Arc::new(MemoryLog::default()));
+    (server, builder.build().unwrap())
+}
+
+async fn ask(agent: &Agent, input: Value, limits: &Limits) -> RunReport {
+    let cx = RunContext::new(ThreadId::from("t1")).with_budget(hart_kernel::Budget::new(limits));
+    let update = agent.input(input.as_object().unwrap().clone()).unwrap();
+    agent.run(update, &cx).await
+}
+
+fn is_judge(request: &RecordedRequest) -> bool {
+    request.system().contains("You judge whether")
+}
+
+fn verdict(satisfied: bool, blocker: &str, reason: &str) -> Turn {
+    let verdict =
+        json!({"satisfied": satisfied, "blocker": blocker, "reason": reason, "evidence_summary": ""});
+    Turn::new().text(verdict.to_string()).usage(100, 20)
+}
+
+fn goal() -> Value {
+    json!({"goal": "three files are written", "messages": [{"role": "user", "content": "go"}]})
+}
+
+#[tokio::test]
+async fn an_agent_is_sent_on_until_the_goal_is_reached_and_the_goal_is_gone() {
+    let answers = |request: &RecordedRequest| {
+        let sent_on =
+            request.texts_of("user").iter().filter(|text| text.contains("is not reached yet")).count();
+        let said = request.texts_of("user").concat();
+        match is_judge(request) {
+            true if said.contains("part 2 done") => verdict(true, "none", "all there"),
+            true => verdict(
+                false,
+                "goal_not_met_yet",
+                if said.contains("part 1") { "one is missing" } else { "two are" },
+            ),
+            false => Turn::new().text(format!("part {sent_on} done")).usage(50, 5),
+        }
+    };
+    let (server, agent) = agent(answers).await;
+    let report = ask(&agent, goal(), &Limits::default()).await;
+    assert_eq!(report.answer().as_deref(), Some("part 2 done"));
+    assert_eq!(report.state().get::<ThreadGoal>(), Some(&None), "it is reached");
+    assert_eq!(server.requests().len(), 6);
+    let judged =
+        server.requests().iter().find(|request| is_judge(request)).unwrap().texts_of("user").concat();
+    assert!(judged.contains("three files are written") && judged.contains("agent: part 0 done"), "{judged}");
+
+    // Without a goal nobody judges.
+    let before = server.requests().len();
+    ask(&agent, json!({"messages": [{"role": "user", "content": "thanks"}]}), &Limits::default())
+        .await
+        .outcome
+        .unwrap();
+    assert_eq!(server.requests().len(), before + 1);
+}
+
+#[tokio::test]
+async fn nobody_is_sent_on_for_ever() {
+    // The same is missing every time.
+    let same = |request: &RecordedRequest| match is_judge(request) {
+        true => verdict(false, "goal_not_met_yet", "all of it"),
+        false => Turn::new().text("I tried."),
+    };
+    let (server, agent_a) = agent(same).await;
+    let report = ask(&agent_a, goal(), &Limits::default()).await;
+    report.outcome.as_ref().unwrap();
+    assert_eq!(server.requests().iter().filter(|request| !is_judge(request)).count(), 3);
+    let goal_left = report.state().get::<ThreadGoal>().cloned().flatten().unwrap();
+    assert_eq!((goal_left.continuation_count, goal_left.no_progress_count), (2, 2));
+
+    // Something else is missing every time.
+    let other = |request: &RecordedRequest| match is_judge(request) {
+        true => verdict(false, "goal_not_met_yet", &request.texts_of("user").concat().len().to_string()),
+        false => Turn::new().text("I tried."),
+    };
+    let (server, agent_b) = agent(other).await;
+    ask(&agent_b, goal(), &Limits::default()).await.outcome.unwrap();
+    assert_eq!(server.requests().iter().filter(|request| !is_judge(request)).count(), 5, "four times more");
+
+    // Only the user can say; or nobody understands the judge.
+    for verdicts in [("needs_user_input", "which files?"), ("nonsense", "?")] {
+        let asks = move |request: &RecordedRequest| match is_judge(request) {
+            true => verdict(false, verdicts.0, verdicts.1),
+            false => Turn::new().text("Which files?"),
+        };
+        let (server, agent_c) = agent(asks).await;
+        let report = ask(&agent_c, goal(), &Limits::default()).await;
+        assert_eq!(report.answer().as_deref(), Some("Which files?"));
+        assert_eq!(server.requests().len(), 2);
+        assert!(report.state().get::<ThreadGoal>().unwrap().is_some(), "it stays");
+    }
+}
+
+#[tokio::test]
+async fn what_judging_costs_is_the_runs() {
+    let answers = |request: &RecordedRequest| match is_judge(request) {
+        true => verdict(false, "goal_not_met_yet", "more"),
+        false => Turn::new().text("I tried.").usage(50, 5),
+    };
+    let (server, agent) = agent(answers).await;
+    let limits = Limits { model_calls: Some(1), ..Limits::default() };
+    let report = ask(&agent, goal(), &limits).await;
+    assert_eq!(report.answer().as_deref(), Some("I tried."));
+    assert_eq!(server.requests().len(), 1, "there was no call left for a judge");
+}

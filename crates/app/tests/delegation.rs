@@ -1,0 +1,241 @@
+//! Delegation as it is configured: who is there, what is refused, agents on other servers.
+
+use std::time::Duration;
+
+use hart_app::agent::Subagent;
+use hart_app::config::{AppConfig, LoadOptions};
+use hart_app::{App, Ask, CancellationToken, Client, Env, Server};
+use hart_testkit::{ModelServer, RecordedRequest, Turn};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+fn env(model: &ModelServer) -> Env {
+    Env::from_iter([
+        ("HART_NO_PROBE", "1"),
+        ("OPENAI_API_KEY", "k"),
+        ("OPENAI_BASE_URL", &model.openai_base()),
+    ])
+}
+
+fn settings(subagents: &Value) -> Value {
+    // Whoever polls a server that takes its time is no loop here.
+    json!({"title": {"enabled": false}, "loop_detection": {"enabled": false}, "subagents": subagents})
+}
+
+fn client(model: &ModelServer, home: &tempfile::TempDir, subagents: &Value) -> Client {
+    let builder = Client::builder().no_file().home(home.path()).env(env(model)).config(settings(subagents));
+    let mine =
+        Subagent::builder("mine", "Of the program.").prompt("You are mine.").tools(["ls"]).build().unwrap();
+    builder.subagent(mine).build().unwrap()
+}
+
+fn task(kind: &str) -> Turn {
+    Turn::new().tool_call("a", "task", json!({"description": "d", "prompt": "p", "subagent_type": kind}))
+}
+
+fn is_lead(request: &RecordedRequest) -> bool {
+    request.tool_names().contains(&"ask_clarification")
+}
+
+#[tokio::test]
+async fn who_delegates_is_configured_and_chosen() {
+    for (enabled, mode, option, delegates) in [
+        (json!({}), "pro", None, false),
+        (json!({}), "ultra", None, true),
+        (json!({}), "ultra", Some(false), false),
+        (json!({}), "pro", Some(true), true),
+        (json!({"enabled": true}), "pro", None, true),
+        (json!({"enabled": true}), "pro", Some(false), false),
+        (json!({"enabled": false}), "ultra", Some(true), false),
+    ] {
+        let model = ModelServer::start().await;
+        model.push(Turn::new().text("hi"));
+        let home = tempfile::tempdir().unwrap();
+        let mut ask = Ask::new("hello").mode(mode);
+        if let Some(on) = option {
+            ask = ask.option("subagent_enabled", on);
+        }
+        client(&model, &home, &enabled).chat(ask).await.unwrap();
+        let has = model.last_request().tool_names().contains(&"task");
+        assert_eq!(has, delegates, "{enabled} {mode} {option:?}");
+    }
+}
+
+#[tokio::test]
+async fn those_of_files_configuration_and_program_are_there() {
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => task("reviewer"),
+        (true, _) => Turn::new().text("Done."),
+        _ => Turn::new().text("Reviewed."),
+    };
+    let model = ModelServer::with(answers).await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("agents")).unwrap();
+    let file = "---\ndescription: From a file.\ntools: [ls]\n---\nYou are of a file.";
+    std::fs::write(home.path().join("agents/reviewer.md"), file).unwrap();
+    std::fs::write(home.path().join("agents/other.md"), file).unwrap();
+    let configured = json!({
+        "enabled": true,
+        "agents": {"general-purpose": {"max_turns": 3}, "reviewer": {"timeout_seconds": 60}},
+        "custom_agents": {"reviewer": {
+            "description": "Configured.", "system_prompt": "You are configured.", "tools": ["read_file", "web_search"],
+            "model": "inherit", "skills": ["x"],
+        }},
+    });
+    client(&model, &home, &configured).chat(Ask::new("go")).await.unwrap();
+    let requests = model.requests();
+    let lead = requests[0].system();
+    for line in [
+        "- general-purpose:",
+        "- bash:",
+        "- reviewer: Configured.",
+        "- other: From a file.",
+        "- mine: Of the",
+    ] {
+        assert!(lead.contains(line), "{line} in {lead}");
+    }
+    assert_eq!(requests[1].tool_names(), ["read_file"], "what is not there is passed over");
+    assert!(requests[1].system().starts_with("You are configured."));
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let yaml = "models:\n  - {name: small, use: ollama, model: m}\nsubagents:\n  max_concurrent: 0\n  custom_agents:\n    \
+                a: {system_prompt: x}\n    b: {description: d, model: smal}\n  remote:\n    far: {url: here, graph_id: g}\n";
+    std::fs::write(dir.path().join("config.yaml"), yaml).unwrap();
+    let env = Env::from_iter([("HART_NO_PROBE", "1")]);
+    let load = || LoadOptions { path: None, cwd: dir.path().to_owned(), env: &env, overrides: None };
+    let report = AppConfig::check(load());
+    let text: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
+    assert!(text.contains("subagents.max_concurrent"), "{text}");
+    std::fs::write(dir.path().join("config.yaml"), yaml.replace("  max_concurrent: 0\n", "")).unwrap();
+    let report = AppConfig::check(load());
+    let text: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
+    for says in [
+        "subagents.custom_agents.a: a subagent needs a description",
+        "subagents.custom_agents.b.model: there is no model `smal`; did you mean `small`?",
+        "subagents.remote.far: `description` is missing",
+        "subagents.remote.far.url: not an address",
+    ] {
+        assert!(text.contains(says), "{says} in {text}");
+    }
+}
+
+/// A hart elsewhere, whose model says what it was told.
+async fn elsewhere() -> (String, ModelServer, JoinSet<()>, tempfile::TempDir) {
+    let model = ModelServer::with(|request| {
+        let said = request.texts_of("user").last().cloned().unwrap_or_default();
+        // What was said before an interruption may stand in the same message.
+        if said.contains("here") { Turn::new().text("Found it far away.") } else { Turn::hang() }
+    })
+    .await;
+    let home = tempfile::tempdir().unwrap();
+    let env = env(&model);
+    let overrides = Some(json!({"title": {"enabled": false}}));
+    let app =
+        App::open(LoadOptions { path: None, cwd: home.path().to_owned(), env: &env, overrides }).unwrap();
+    let server = Server::bind(&app, None, Some(0)).await.unwrap();
+    let (url, mut tasks) = (server.url(), JoinSet::new());
+    tasks.spawn(async move {
+        server.run(CancellationToken::new()).await.unwrap();
+        drop(app);
+    });
+    (url, model, tasks, home)
+}
+
+/// The newest of the results, and the id in the first.
+fn newest(request: &RecordedRequest) -> (usize, String, String) {
+    let results = request.tool_results();
+    let first = results.first().map(|result| result.content.clone()).unwrap_or_default();
+    let id =
+        first.split("id is ").nth(1).and_then(|rest| rest.split('.').next()).unwrap_or_default().to_owned();
+    (results.len(), id, results.last().map(|result| result.content.clone()).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn an_agent_on_another_server_works_in_the_background() {
+    let (url, far, _tasks, _far_home) = elsewhere().await;
+    let answers = |request: &RecordedRequest| {
+        let (results, id, newest) = newest(request);
+        let far = json!({"description": "look for it, but hang", "subagent_type": "far"});
+        match results {
+            0 => Turn::new().tool_call("s", "start_async_task", far),
+            1 => Turn::new().tool_call("l", "list_async_tasks", json!({"status_filter": "running"})),
+            2 => Turn::new().tool_call(
+                "u",
+                "update_async_task",
+                json!({"task_id": id, "message": "look here"}),
+            ),
+            n if newest.contains("Found it") => Turn::new().text(format!("It was found after {n}.")),
+            n => Turn::new()
+                .tool_call(format!("c{n}"), "check_async_task", json!({"task_id": id}))
+                .delay(Duration::from_millis(50)),
+        }
+    };
+    let model = ModelServer::with(answers).await;
+    let home = tempfile::tempdir().unwrap();
+    let remote =
+        json!({"remote": {"far": {"description": "Far away.", "url": url, "graph_id": "lead_agent"}}});
+    let client = client(&model, &home, &remote);
+    let answer = client.ask(Ask::new("find it").option("is_plan_mode", false)).await.unwrap();
+    assert!(answer.text.starts_with("It was found"), "{}", answer.text);
+    let last = model.last_request();
+    let listed = last.tool_result("l").unwrap().content;
+    assert!(listed.ends_with("(far): running"), "{listed}");
+    assert!(far.requests().len() >= 2, "it was told something more");
+    let tasks = answer.values.get("async_tasks").cloned().unwrap();
+    let (_, task) = tasks.as_object().unwrap().iter().next().unwrap();
+    assert_eq!((&task["agent_name"], &task["status"]), (&json!("far"), &json!("success")));
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_and_a_task_that_never_was_are_told_of() {
+    let (url, _far, mut tasks, _far_home) = elsewhere().await;
+    let answers = |request: &RecordedRequest| {
+        let (results, id, _) = newest(request);
+        match results {
+            0 => Turn::new().tool_call(
+                "s",
+                "start_async_task",
+                json!({"description": "look and hang", "subagent_type": "far"}),
+            ),
+            1 => Turn::new()
+                .tool_call("x", "check_async_task", json!({"task_id": "nowhere"}))
+                .tool_call("w", "start_async_task", json!({"description": "d", "subagent_type": "farther"}))
+                .tool_call("k", "cancel_async_task", json!({"task_id": id})),
+            _ => Turn::new().text("Noted."),
+        }
+    };
+    let model = ModelServer::with(answers).await;
+    let home = tempfile::tempdir().unwrap();
+    let remote =
+        json!({"remote": {"far": {"description": "Far away.", "url": url, "graph_id": "lead_agent"}}});
+    let here = client(&model, &home, &remote);
+    here.chat(Ask::new("go")).await.unwrap();
+    let last = model.last_request();
+    let result = |id: &str| last.tool_result(id).unwrap().content;
+    assert!(result("x").contains("there is no task `nowhere`; there is: "), "{}", result("x"));
+    assert!(
+        result("w").contains("there is no remote agent `farther`; choose one of: far"),
+        "{}",
+        result("w")
+    );
+    assert!(result("k").starts_with("Cancelled the task"), "{}", result("k"));
+    tasks.shutdown().await;
+
+    let gone = ModelServer::with(|request: &RecordedRequest| match request.tool_results().len() {
+        0 => Turn::new().tool_call(
+            "s",
+            "start_async_task",
+            json!({"description": "d", "subagent_type": "far"}),
+        ),
+        _ => Turn::new().text("It is gone."),
+    })
+    .await;
+    let home = tempfile::tempdir().unwrap();
+    let answer = client(&gone, &home, &remote).chat(Ask::new("go")).await.unwrap();
+    assert_eq!(answer, "It is gone.");
+    let told = gone.last_request().tool_result("s").unwrap().content;
+    assert!(told.contains("does not answer"), "{told}");
+}

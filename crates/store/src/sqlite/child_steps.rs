@@ -1,0 +1,75 @@
+//! Steps of agents inside calls, in SQLite: one row each, gone when nothing of the thread can come back to them.
+//!
+//! Invariant: a token is compared in the transaction that writes.
+
+use hart_kernel::Step;
+use hart_runtime::port::{Lease, StoreError};
+use hart_types::{RunId, ThreadId};
+use rusqlite::{Connection, params};
+
+use super::row::{get_json, json};
+use super::{SqliteStore, leases, threads};
+
+impl SqliteStore {
+    pub(super) async fn put_child_steps(
+        &self,
+        thread: &ThreadId,
+        call: &str,
+        steps: Vec<Step>,
+        lease: &Lease,
+    ) -> Result<(), StoreError> {
+        let lost = StoreError::Lost(lease.run.clone());
+        let (thread, call, lease) = (thread.clone(), call.to_owned(), lease.clone());
+        let written = self.write(move |db| {
+            if !leases::is_held(db, &lease)? {
+                return Ok(None);
+            }
+            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(None) };
+            let mut insert = db.prepare_cached(
+                "INSERT INTO child_steps (thread, call, run, step) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            for step in &steps {
+                insert.execute(params![n, call, lease.run.as_str(), json(step)])?;
+            }
+            Ok(Some(()))
+        });
+        written.await?.ok_or(lost)
+    }
+
+    pub(super) async fn get_child_steps(
+        &self,
+        thread: &ThreadId,
+        call: &str,
+    ) -> Result<Vec<Step>, StoreError> {
+        let (thread, call) = (thread.clone(), call.to_owned());
+        self.read(move |db| {
+            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(Vec::new()) };
+            db.prepare_cached("SELECT step FROM child_steps WHERE thread = ?1 AND call = ?2 ORDER BY n")?
+                .query_map(params![n, call], |row| get_json(row, "step"))?
+                .collect()
+        })
+        .await
+    }
+}
+
+/// Nothing of the thread waits any more.
+pub(super) fn forget(db: &Connection, thread: i64) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM child_steps WHERE thread = ?1")?.execute([thread])?;
+    Ok(())
+}
+
+/// The run has not happened.
+pub(super) fn undo(db: &Connection, thread: i64, run: &RunId) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM child_steps WHERE thread = ?1 AND run = ?2")?
+        .execute(params![thread, run.as_str()])?;
+    Ok(())
+}
+
+pub(super) fn copy(db: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "INSERT INTO child_steps (thread, call, run, step)
+         SELECT ?2, call, run, step FROM child_steps WHERE thread = ?1 ORDER BY n",
+    )?
+    .execute([from, to])?;
+    Ok(())
+}

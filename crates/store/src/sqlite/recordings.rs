@@ -1,0 +1,103 @@
+//! Recordings in SQLite.
+//!
+//! Invariant: records have no commit of their own: they go with the next one, and what cannot be written there fails no
+//! other work.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use hart_kernel::Timestamp;
+use hart_runtime::port::{Lease, Recordings, StoreError, StoredRecord};
+use hart_types::RunId;
+use rusqlite::{Connection, Row, params};
+
+use super::row::{get_optional_text, time};
+use super::{SqliteStore, leases};
+
+#[async_trait]
+impl Recordings for SqliteStore {
+    fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease) {
+        self.writer.carry(records, lease.clone());
+    }
+
+    async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError> {
+        let run = run.clone();
+        self.read(move |db| {
+            db.prepare_cached("SELECT step, payload FROM records WHERE run = ?1 ORDER BY n")?
+                .query_map([run.as_str()], read)?
+                .collect()
+        })
+        .await
+    }
+}
+
+/// What the next commit takes along.
+#[derive(Debug, Default)]
+pub(super) struct Carried(Mutex<Vec<Batch>>);
+
+pub(super) type Batch = (Vec<StoredRecord>, Lease);
+
+/// What may wait on a disk that is full; runs wait there too, so that little comes.
+const MOST: usize = 1024;
+
+impl Carried {
+    pub(super) fn add(&self, records: Vec<StoredRecord>, lease: Lease) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() < MOST {
+            waiting.push((records, lease));
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<Batch> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The commit failed: they go with the next.
+    pub(super) fn put_back(&self, mut records: Vec<Batch>) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        records.append(&mut waiting);
+        *waiting = records;
+    }
+}
+
+/// Inside the open transaction.
+pub(super) fn write(db: &Connection, batches: &[Batch]) {
+    for (records, lease) in batches {
+        if let Err(error) = insert(db, records, lease) {
+            tracing::warn!(run = %lease.run, %error, "a part of a recording could not be written");
+        }
+    }
+}
+
+fn insert(db: &Connection, records: &[StoredRecord], lease: &Lease) -> rusqlite::Result<()> {
+    if !leases::is_held(db, lease)? {
+        return Ok(());
+    }
+    db.execute_batch("SAVEPOINT records")?;
+    let mut insert = db.prepare_cached("INSERT INTO records (run, step, payload) VALUES (?1, ?2, ?3)")?;
+    let written = records.iter().try_for_each(|StoredRecord { step, payload }| {
+        let step = step.as_ref().map(|step| step.as_str());
+        insert.execute(params![lease.run.as_str(), step, payload.as_ref()]).map(|_| ())
+    });
+    db.execute_batch(if written.is_ok() {
+        "RELEASE records"
+    } else {
+        "ROLLBACK TO records; RELEASE records"
+    })?;
+    written
+}
+
+/// Of runs that ended before `before`.
+pub(super) fn forget(db: &Connection, before: Timestamp) -> rusqlite::Result<usize> {
+    db.prepare_cached(
+        "DELETE FROM records WHERE run IN
+            (SELECT id FROM runs WHERE status NOT IN ('pending', 'running') AND updated_at < ?1)",
+    )?
+    .execute([time(before)])
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
+    let payload: Vec<u8> = row.get("payload")?;
+    Ok(StoredRecord { step: get_optional_text(row, "step")?, payload: Bytes::from(payload) })
+}
