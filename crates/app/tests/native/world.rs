@@ -39,7 +39,7 @@ impl World {
             server.run(CancellationToken::new()).await.unwrap();
             drop(app);
         });
-        Self { model, home, http: reqwest::Client::new(), url, _server: tasks }
+        Self { model, home, http: hart_models::http::client().unwrap(), url, _server: tasks }
     }
 
     pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
