@@ -46,6 +46,10 @@ impl ConfiguredAgents {
             (Ok(model), _) | (Err(_), Some(model)) => model,
             (Err(error), None) => return Err(refused("UnknownModel", error.to_string())),
         };
+        let mut skills = shelf::of(&self.workshop, &request.user).await;
+        if let Some(names) = own.as_ref().and_then(|own| own.config.skills.as_deref()) {
+            skills.catalogue = Arc::new(skills.catalogue.only(names));
+        }
         let order = Order {
             model,
             mode: options.mode,
@@ -54,7 +58,7 @@ impl ConfiguredAgents {
             delegates: options.delegates,
             recursion_limit: request.recursion_limit,
             own,
-            skills: shelf::of(&self.workshop, &request.user).await,
+            skills,
             checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
         build(&self.workshop, &order)

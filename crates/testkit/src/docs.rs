@@ -213,7 +213,8 @@ fn markdown_files(root: &Path) -> Vec<PathBuf> {
             let entry = entry.expect("a readable folder");
             let kind = entry.file_type().expect("a file has a type");
             let name = entry.file_name();
-            if kind.is_dir() && !NOT_OURS.iter().any(|skip| name == *skip) {
+            let is_test_data = name == "data" && folder.ends_with("tests");
+            if kind.is_dir() && !is_test_data && !NOT_OURS.iter().any(|skip| name == *skip) {
                 folders.push(entry.path());
             } else if kind.is_file() && entry.path().extension().is_some_and(|ext| ext == "md") {
                 files.push(entry.path());

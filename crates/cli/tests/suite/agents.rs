@@ -18,7 +18,11 @@ fn bench(answers: usize) -> Bench {
     let bench = Bench::with((0..answers).map(|n| Turn::new().text(format!("answer {n}"))));
     bench.write("config.yaml", "title: {enabled: false}\n");
     write(&bench, "poet/SOUL.md", "You speak in rhymes.");
-    write(&bench, "poet/config.yaml", "description: Rhymes.\ntool_groups: [file:read]\n");
+    write(
+        &bench,
+        "poet/config.yaml",
+        "description: Rhymes.\ntool_groups: [file:read]\nskills: [deep-research]\n",
+    );
     bench
 }
 
@@ -42,9 +46,12 @@ fn a_task_is_given_to_an_agent_by_its_name() {
     assert!(souls(&asked), "{}", asked.body["messages"][0]);
     assert!(offered.iter().any(|name| name == "read_file"), "{offered:?}");
     assert!(!offered.iter().any(|name| name == "bash" || name == "write_file"), "{offered:?}");
+    let knows = |request: &RecordedRequest, skill: &str| request.body.to_string().contains(skill);
+    assert!(knows(&asked, "deep-research") && !knows(&asked, "chart-making"), "{}", asked.body);
     hart(&["run", "rain"]).success().stdout.clear();
     let lead = bench.server.last_request();
     assert!(!souls(&lead) && tools(&lead).iter().any(|name| name == "bash"));
+    assert!(knows(&lead, "chart-making"));
 
     let served = Served::start(bench.hart());
     let server = format!("http://{}", served.address);

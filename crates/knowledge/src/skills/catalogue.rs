@@ -134,6 +134,14 @@ impl Catalogue {
         Self { skills, troubles }
     }
 
+    /// Those of these names alone.
+    #[must_use]
+    pub fn only(&self, names: &[String]) -> Self {
+        let named = self.skills.iter().filter(|(name, _)| names.contains(name));
+        let skills = named.map(|(name, skill)| (name.clone(), Arc::clone(skill))).collect();
+        Self { skills, troubles: self.troubles.clone() }
+    }
+
     /// All, also those that are switched off.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<Skill>> {
         self.skills.values()
