@@ -183,7 +183,8 @@ async fn an_agent_on_another_server_works_in_the_background() {
     let last = model.last_request();
     let listed = last.tool_result("l").unwrap().content;
     assert!(listed.ends_with("(far): running"), "{listed}");
-    assert!(far.requests().len() >= 2, "it was told something more");
+    // One request or two: the first run may have been interrupted before it asked its model anything.
+    assert!(far.last_request().texts_of("user").concat().contains("look here"), "it was told something more");
     let tasks = answer.values.get("async_tasks").cloned().unwrap();
     let (_, task) = tasks.as_object().unwrap().iter().next().unwrap();
     assert_eq!((&task["agent_name"], &task["status"]), (&json!("far"), &json!("success")));

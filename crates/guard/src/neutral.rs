@@ -99,17 +99,15 @@ impl Scan<'_> {
         let slash = self.peek(spaced).is_some_and(|c| narrow(c) == '/');
         let start = if slash { self.skip_space(spaced + 1) } else { spaced };
         let (name, end) = self.name(start);
-        // `a < memory` compares; `< memory >` is a tag.
-        is_tag(&name) && (start == at + usize::from(slash) || self.closes(end))
+        // `a < memory` compares; `< memory >` and `< memory of="…` are tags.
+        let touches = start == at + usize::from(slash);
+        is_tag(&name) && (touches || self.has_attribute(end) || self.closes(end))
     }
 
     /// `<|word|>`, as chat templates write it. However long the word is: it holds no bracket, so nothing is looked at
     /// twice.
     fn is_token(&mut self, start: usize) -> bool {
-        let mut end = start;
-        while self.peek(end).and_then(folded).is_some() {
-            end += 1;
-        }
+        let end = self.skip_word(start);
         end > start
             && self.peek(end).is_some_and(|c| narrow(c) == '|')
             && self.peek(end + 1).is_some_and(|c| narrow(c) == '>')
@@ -127,6 +125,13 @@ impl Scan<'_> {
         (name, at)
     }
 
+    /// Whether a name and a sign of equality follow. The closing bracket may be in the next piece of the text.
+    fn has_attribute(&mut self, start: usize) -> bool {
+        let name = self.skip_space(start);
+        let end = self.skip_word(name);
+        name > start && end > name && self.peek(end).is_some_and(|c| narrow(c) == '=')
+    }
+
     /// Whether nothing but attributes stand between here and the closing bracket.
     fn closes(&mut self, start: usize) -> bool {
         for at in start..start + REACH {
@@ -138,6 +143,14 @@ impl Scan<'_> {
             }
         }
         false
+    }
+
+    fn skip_word(&mut self, start: usize) -> usize {
+        let mut at = start;
+        while self.peek(at).and_then(folded).is_some() {
+            at += 1;
+        }
+        at
     }
 
     fn skip_space(&mut self, start: usize) -> usize {

@@ -15,6 +15,7 @@ fn tags_tokens_and_markers_lose_their_meaning() {
         ("</ system>", "&lt;/ system>"),
         ("<system role=\"x\">", "&lt;system role=\"x\">"),
         ("<system", "&lt;system"),
+        ("< system a=\"b\"", "&lt; system a=\"b\""),
         ("<system-reminder>x</system-reminder>", "&lt;system-reminder>x&lt;/system-reminder>"),
         ("<sys\u{200b}tem>", "&lt;system>"),
         ("＜ｓｙｓｔｅｍ＞", "&lt;ｓｙｓｔｅｍ＞"),
@@ -38,6 +39,7 @@ fn what_only_resembles_them_stays() {
     for text in [
         "if usage < memory && limit > 3 { }",
         "a < b, c > d",
+        "usage < memory and limit = 3",
         "<div class=\"system\"><p>think</p></div>",
         "<systems> <systemd> <memory_of_things>",
         "x <| y |> z",
