@@ -403,6 +403,29 @@ async fn a_change_within_a_tick_of_the_clock_is_not_missed() {
 }
 
 #[tokio::test]
+async fn a_thread_that_never_had_a_file_is_undone_to_having_none() {
+    let thread = Thread::new();
+    fs::remove_dir_all(thread.root.parent().unwrap()).unwrap();
+    let (idle, busy) = (RunId::from("r1"), RunId::from("r2"));
+    thread.snapshots.before_run(&idle).await.unwrap();
+    thread.snapshots.after_run(&idle).await.unwrap();
+    assert!(!thread.root.exists(), "nobody has put a file there");
+    assert!(thread.snapshots.run_changes(&idle).await.unwrap().files.is_empty());
+    thread.snapshots.undo_run(&idle).await.unwrap();
+    assert!(!thread.root.exists());
+
+    thread.snapshots.before_run(&busy).await.unwrap();
+    thread.put("workspace/new.txt", "new\n");
+    // A run that goes on in another process says it again.
+    thread.snapshots.before_run(&busy).await.unwrap();
+    assert_eq!(thread.snapshots.run_changes(&busy).await.unwrap().summary.created, 1);
+    thread.snapshots.after_run(&busy).await.unwrap();
+    assert_eq!(thread.snapshots.run_changes(&busy).await.unwrap().summary.created, 1);
+    thread.snapshots.undo_run(&busy).await.unwrap();
+    assert_eq!(fs::read_dir(thread.root.join("workspace")).unwrap().count(), 0);
+}
+
+#[tokio::test]
 async fn a_run_is_undone_to_where_it_began_and_its_changes_are_told() {
     let thread = Thread::new();
     let (first, second) = (RunId::from("r1"), RunId::from("../r2"));

@@ -96,6 +96,14 @@ const EXCLUDED: [&str; 11] = [
     RESULTS,
 ];
 
+impl WorkspaceChanges {
+    /// Of a run that met no files and made none.
+    pub(super) fn none() -> Self {
+        let (summary, files) = (ChangeSummary::default(), Vec::new());
+        Self { available: true, version: 1, summary, files, limits: LIMITS }
+    }
+}
+
 pub(super) fn diff(store: &Store, before: &Manifest, after: &Manifest) -> WorkspaceChanges {
     let paths: BTreeSet<&Vec<u8>> = before.entries.keys().chain(after.entries.keys()).collect();
     let mut summary = ChangeSummary::default();
@@ -129,7 +137,7 @@ pub(super) fn diff(store: &Store, before: &Manifest, after: &Manifest) -> Worksp
         summary.deletions += file.deletions;
         files.push(file);
     }
-    WorkspaceChanges { available: true, version: 1, summary, files, limits: LIMITS }
+    WorkspaceChanges { summary, files, ..WorkspaceChanges::none() }
 }
 
 fn is_excluded(path: &[u8]) -> bool {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use hart_types::RunId;
 use serde::{Deserialize, Serialize};
 
+use super::manifest::Manifest;
 use super::store::Store;
 use super::{Restored, Result, SnapshotError, SnapshotId, Snapshots, WorkspaceChanges, diff, restore, tree};
 use crate::dirs::{ThreadDirs, safe_name};
@@ -19,7 +20,9 @@ const KEPT: usize = 20;
 /// The names of a run's snapshots.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Around {
-    before: String,
+    /// None where the thread had no directories yet: most conversations never have a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     after: Option<String>,
 }
@@ -29,11 +32,14 @@ impl Snapshots {
     pub async fn before_run(&self, run: &RunId) -> Result<()> {
         let note = self.note(run);
         self.blocking(move |this| {
+            if !this.has_directories() {
+                return if read(&note)?.is_some() { Ok(()) } else { write(&note, &Around::default()) };
+            }
             let store = Store::open(&this.root())?;
             if read(&note)?.is_some() {
                 return Ok(());
             }
-            let before = store.take_if_changed(&tree::scan(&this.dirs)?)?.0;
+            let before = Some(store.take_if_changed(&tree::scan(&this.dirs)?)?.0);
             write(&note, &Around { before, after: None })
         })
         .await
@@ -43,6 +49,9 @@ impl Snapshots {
     pub async fn after_run(&self, run: &RunId) -> Result<()> {
         let note = self.note(run);
         self.blocking(move |this| {
+            if !this.has_directories() {
+                return Ok(());
+            }
             let store = Store::open(&this.root())?;
             let Some(mut around) = read(&note)? else { return Ok(()) };
             around.after = Some(store.take_if_changed(&tree::scan(&this.dirs)?)?.0);
@@ -61,9 +70,12 @@ impl Snapshots {
     pub async fn undo_run(&self, run: &RunId) -> Result<Restored> {
         let (note, run) = (self.note(run), run.clone());
         self.blocking(move |this| {
-            let store = Store::open(&this.root())?;
             let around = read(&note)?.ok_or_else(|| unknown(&run))?;
-            restore::restore(&this.dirs, &store, &store.load(&SnapshotId(around.before))?)
+            if around.before.is_none() && !this.has_directories() {
+                return Ok(Restored::default());
+            }
+            let store = Store::open(&this.root())?;
+            restore::restore(&this.dirs, &store, &around.before(&store)?)
         })
         .await
     }
@@ -74,12 +86,15 @@ impl Snapshots {
         self.blocking(move |this| {
             // Nobody has ever put a file there; asking does not make a directory.
             let around = read(&note)?.ok_or_else(|| unknown(&run))?;
+            if around.before.is_none() && !this.has_directories() {
+                return Ok(WorkspaceChanges::none());
+            }
             let store = Store::open(&this.root())?;
-            let after = match around.after {
-                Some(after) => SnapshotId(after),
+            let after = match &around.after {
+                Some(after) => SnapshotId(after.clone()),
                 None => store.take_if_changed(&tree::scan(&this.dirs)?)?,
             };
-            Ok(diff::diff(&store, &store.load(&SnapshotId(around.before))?, &store.load(&after)?))
+            Ok(diff::diff(&store, &around.before(&store)?, &store.load(&after)?))
         })
         .await
     }
@@ -103,12 +118,19 @@ impl Snapshots {
         let doing = SnapshotError::io("forgetting old runs");
         for entry in std::fs::read_dir(self.notes()).map_err(&doing)? {
             let path = entry.map_err(&doing)?.path();
-            let known = |around: Around| kept.iter().any(|id| id.0 == around.before);
+            let known = |around: Around| match around.before.or(around.after) {
+                Some(snapshot) => kept.iter().any(|id| id.0 == snapshot),
+                None => true,
+            };
             if !read(&path)?.is_some_and(known) {
                 std::fs::remove_file(path).map_err(&doing)?;
             }
         }
         Ok(())
+    }
+
+    fn has_directories(&self) -> bool {
+        self.dirs.workspace().as_path().exists()
     }
 
     fn notes(&self) -> PathBuf {
@@ -117,6 +139,15 @@ impl Snapshots {
 
     fn note(&self, run: &RunId) -> PathBuf {
         self.notes().join(format!("{}.json", safe_name(run.as_str())))
+    }
+}
+
+impl Around {
+    fn before(&self, store: &Store) -> Result<Manifest> {
+        match &self.before {
+            Some(before) => store.load(&SnapshotId(before.clone())),
+            None => Ok(Manifest::default()),
+        }
     }
 }
 
