@@ -63,7 +63,7 @@ impl LocalSandboxProvider {
             what: format!("the home directory has no absolute form: {source}"),
             fix: "name an existing directory".to_owned(),
         })?;
-        refuse_mounts_over(&home, &config)?;
+        refuse_to_show(&home, &config, skills.as_deref())?;
         for mount in config.mounts.iter().filter(|mount| !mount.host_path.is_dir()) {
             tracing::warn!(
                 at = mount.container_path,
@@ -124,16 +124,37 @@ impl LocalSandboxProvider {
     }
 }
 
-/// Such a mount would show every thread the files of all others.
-fn refuse_mounts_over(home: &Path, config: &SandboxConfig) -> Result<()> {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    match config.mounts.iter().find(|mount| real(home).starts_with(real(&mount.host_path))) {
-        None => Ok(()),
-        Some(mount) => Err(SandboxError::BadConfig {
-            what: format!("the mount at `{}` contains the home directory of hart", mount.container_path),
-            fix: "mount a directory that holds only what threads may see".to_owned(),
-        }),
+/// What contains the home, or lies among the users' files, would show every thread the files of all others.
+fn refuse_to_show(home: &Path, config: &SandboxConfig, skills: Option<&Path>) -> Result<()> {
+    let (home, users) = (real(home), real(&home.join("users")));
+    let mounts = config.mounts.iter().map(|mount| (mount.container_path.as_str(), mount.host_path.as_path()));
+    for (shown_at, host) in mounts.chain(skills.map(|skills| (SKILLS, skills))) {
+        let host = real(host);
+        let what = if home.starts_with(&host) {
+            "contains the home directory of hart"
+        } else if host.starts_with(&users) {
+            "lies among the files of threads, in the home directory of hart"
+        } else {
+            continue;
+        };
+        return Err(SandboxError::BadConfig {
+            what: format!("what `{shown_at}` shall show {what}"),
+            fix: "name a directory that holds only what all threads may see".to_owned(),
+        });
     }
+    Ok(())
+}
+
+/// Where a path leads, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
+    found.map_or_else(
+        || path.to_owned(),
+        |(above, real)| match path.strip_prefix(above) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+    )
 }
 
 #[async_trait]

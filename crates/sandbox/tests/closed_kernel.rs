@@ -143,6 +143,33 @@ async fn a_list_of_hosts_is_refused_where_nothing_can_enforce_it() {
     assert_eq!(provider.tier().tier, Tier::Landlock, "{}", provider.tier());
 }
 
+#[tokio::test]
+async fn a_home_inside_the_visible_system_is_closed_without_namespaces_too() {
+    let test = "closed_kernel::a_home_inside_the_visible_system_is_closed_without_namespaces_too";
+    let Some(_) = in_a_closed_kernel(test, true).await else { return };
+    // Only root may make one there.
+    let Ok(temporary) = tempfile::tempdir_in("/opt") else { return };
+    let home = temporary.path().join("hart");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("hart.db"), "database").unwrap();
+    std::fs::write(temporary.path().join("tool"), "a tool").unwrap();
+    std::os::unix::fs::symlink(&home, temporary.path().join("alias")).unwrap();
+    let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.clone(), None).unwrap();
+    assert_eq!(provider.tier().tier, Tier::Landlock, "{}", provider.tier());
+    let other = provider.acquire(&ThreadId::from("other"), &UserId::from("u")).await.unwrap();
+    other.write(&path("f"), b"of another thread", WriteMode::Overwrite).await.unwrap();
+    let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
+    let command = format!(
+        "for hidden in {0} {1}/alias; do ls -A $hidden; cat $hidden/hart.db; \
+         cat $hidden/users/u/threads/other/user-data/workspace/f; done; \
+         cat {1}/tool; echo; echo mine > f && cat f; /usr/bin/env true && echo ran",
+        home.display(),
+        temporary.path().display(),
+    );
+    let output = sandbox.exec(Exec::new(command), None, &Default::default()).await.unwrap();
+    assert_eq!(output.stdout, "a tool\nmine\nran\n", "{output:?}");
+}
+
 /// Set only in the second process of the test below.
 const AS_ROOT: &str = "HART_SANDBOX_TEST_ROOT_WITHOUT_NAMESPACES";
 

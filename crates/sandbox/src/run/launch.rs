@@ -114,6 +114,7 @@ pub(crate) fn launch(
                 identity: &setting.identity,
                 writable: &writable,
                 readable: &readable,
+                hidden: &shared.home,
                 cwd: &cwd,
                 network,
                 file_limit,
