@@ -108,6 +108,29 @@ impl ThreadDirs {
     }
 }
 
+/// Lets a group read a tree that stays hart's, and nobody else: what others may read already is left alone.
+pub(crate) fn let_read(path: &Path, group: u32) -> io::Result<()> {
+    let found = std::fs::symlink_metadata(path)?;
+    let needs = match found.file_type() {
+        kind if kind.is_dir() => 0o5,
+        kind if kind.is_file() => 0o4,
+        // Of a link only where it leads matters, and nothing else belongs here.
+        _ => return Ok(()),
+    };
+    let mode = found.permissions().mode();
+    let by_group = found.gid() == group && mode & (needs << 3) == needs << 3;
+    if !by_group && mode & needs != needs {
+        std::os::unix::fs::lchown(path, None, Some(group))?;
+        std::fs::set_permissions(path, PermissionsExt::from_mode((mode | needs << 3) & 0o777))?;
+    }
+    if found.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            let_read(&entry?.path(), group)?;
+        }
+    }
+    Ok(())
+}
+
 /// Content first: the top is what says that it was done. Links are given, not followed.
 fn give_tree(path: &Path, owner: u32) -> io::Result<()> {
     if std::fs::symlink_metadata(path)?.is_dir() {

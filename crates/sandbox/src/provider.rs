@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::SandboxConfig;
 use crate::contract::{Sandbox, SandboxProvider};
-use crate::dirs::{ThreadDirs, safe_name};
+use crate::dirs::{ThreadDirs, let_read, safe_name};
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
@@ -169,12 +169,23 @@ impl SandboxProvider for LocalSandboxProvider {
         let dirs = self.thread_dirs(thread, user);
         let roots = self.roots(&dirs);
         let shared = Arc::clone(&self.shared);
+        // What hart made itself. A folder of the operator's own stays as it is.
+        let skills = self.skills.iter().filter(|skills| skills.starts_with(&self.shared.home)).cloned();
+        let skills: Vec<_> = skills.chain([dirs.user_skills().as_path().to_owned()]).collect();
         let create = move || {
             dirs.create()?;
             if rustix::process::geteuid().is_root()
                 && let Some(owner) = shared.setting().identity.owner()
             {
                 dirs.give_to(owner)?;
+                for skills in skills {
+                    match let_read(&skills, owner) {
+                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                            tracing::warn!(%error, "commands cannot read all skills");
+                        }
+                        _ => {}
+                    }
+                }
                 if shared.tier().tier == Tier::Landlock {
                     dirs.let_pass()?;
                 }

@@ -11,7 +11,7 @@ use hart_sandbox::{
 };
 use hart_types::{ThreadId, UserId};
 
-use crate::support::{Place, path};
+use crate::support::{Place, only_skills_were_opened, path, private_skills, skills_are_read};
 
 /// Set only in the second process of a test, to the home directory to use there.
 const HELPER: &str = "HART_SANDBOX_TEST_CLOSED";
@@ -176,9 +176,10 @@ const AS_ROOT: &str = "HART_SANDBOX_TEST_ROOT_WITHOUT_NAMESPACES";
 #[tokio::test]
 async fn without_namespaces_a_root_hart_still_runs_commands_as_another_user() {
     if let Some(home) = std::env::var_os(AS_ROOT).map(PathBuf::from) {
+        let skills = private_skills(&home, "u");
         let start = async |run_as: u32| {
             let config = SandboxConfig { run_as, ..SandboxConfig::default() };
-            let provider = LocalSandboxProvider::new(config, home.clone(), None).unwrap();
+            let provider = LocalSandboxProvider::new(config, home.clone(), Some(skills.clone())).unwrap();
             let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
             (provider.tier().to_string(), sandbox)
         };
@@ -193,6 +194,8 @@ async fn without_namespaces_a_root_hart_still_runs_commands_as_another_user() {
         let made = home.join("users/u/threads/t/user-data/workspace/w");
         assert_eq!(std::fs::metadata(made).unwrap().uid(), 65_532);
         assert_eq!(sandbox.read(&path("w")).await.unwrap(), b"w\n");
+        skills_are_read(&*sandbox).await;
+        only_skills_were_opened(&home);
         // Where that user cannot get to its files, commands stay root, and the report says why.
         std::fs::set_permissions(home.parent().unwrap(), PermissionsExt::from_mode(0o700)).unwrap();
         let (report, sandbox) = start(65_533).await;
@@ -200,6 +203,7 @@ async fn without_namespaces_a_root_hart_still_runs_commands_as_another_user() {
         let output =
             sandbox.exec(Exec::new("id -u; cat /etc/shadow"), None, &Default::default()).await.unwrap();
         assert_eq!(output.stdout, "0\n", "{output:?}");
+        skills_are_read(&*sandbox).await;
         return;
     }
     let Some(place) = Place::isolated().await else { return };

@@ -52,8 +52,10 @@ const UNMAPPABLE: &str = "HART_SANDBOX_TEST_UNMAPPABLE";
 #[tokio::test]
 async fn where_owners_cannot_be_translated_files_are_given_away() {
     if let Some(home) = std::env::var_os(UNMAPPABLE) {
+        let home = std::path::PathBuf::from(home);
+        let skills = crate::support::private_skills(&home, "u");
         let provider =
-            hart_sandbox::LocalSandboxProvider::new(Default::default(), home.into(), None).unwrap();
+            hart_sandbox::LocalSandboxProvider::new(Default::default(), home.clone(), Some(skills)).unwrap();
         let sandbox = provider.acquire(&"t".into(), &"u".into()).await.unwrap();
         let report = provider.tier().to_string();
         assert!(report.contains("files owned by it"), "{report}");
@@ -62,6 +64,8 @@ async fn where_owners_cannot_be_translated_files_are_given_away() {
         let output = sandbox.exec(command, None, &Default::default()).await.unwrap();
         assert_eq!(output.stdout, "xy\n65532\n", "{output:?}");
         sandbox.remove(&path("d/g")).await.unwrap();
+        crate::support::skills_are_read(&*sandbox).await;
+        crate::support::only_skills_were_opened(&home);
         return;
     }
     let Some(place) = Place::isolated().await else { return };
