@@ -104,10 +104,7 @@ async fn a_home_that_is_not_there_yet_is_found_behind_a_link() {
     let mount = Mount { host_path: real, container_path: "/mnt/data".into(), read_only: true };
     let config = SandboxConfig { mounts: vec![mount], ..SandboxConfig::default() };
     let home = temporary.path().join("link/home");
-    assert!(matches!(
-        LocalSandboxProvider::new(config, home, None),
-        Err(SandboxError::BadConfig { .. })
-    ));
+    assert!(matches!(LocalSandboxProvider::new(config, home, None), Err(SandboxError::BadConfig { .. })));
 }
 
 #[test]
