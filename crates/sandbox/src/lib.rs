@@ -21,6 +21,7 @@ mod isolate;
 mod local;
 mod locks;
 mod mask;
+mod mounts;
 mod open;
 mod path;
 mod permissions;

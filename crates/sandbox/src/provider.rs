@@ -17,6 +17,7 @@ use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
 use crate::locks::FileLocks;
+use crate::mounts::MountTable;
 use crate::path::{
     HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, SKILLS, UPLOADS, USER_SKILLS, VPath, WORKSPACE,
 };
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) closing: CancellationToken,
     pub(crate) locks: FileLocks,
     setting: OnceLock<Setting>,
+    mounts: OnceLock<MountTable>,
 }
 
 impl Shared {
@@ -52,6 +54,11 @@ impl Shared {
 
     pub(crate) fn tier(&self) -> &TierReport {
         &self.setting().report
+    }
+
+    /// Read once: what lies where does not change below a running hart.
+    pub(crate) fn mounts(&self) -> &MountTable {
+        self.mounts.get_or_init(MountTable::read)
     }
 }
 
@@ -78,6 +85,7 @@ impl LocalSandboxProvider {
             closing: CancellationToken::new(),
             locks: FileLocks::default(),
             setting: OnceLock::new(),
+            mounts: OnceLock::new(),
         };
         Ok(Self { shared: Arc::new(shared), skills, sandboxes: Mutex::default() })
     }

@@ -81,7 +81,7 @@ pub(crate) fn launch(
         Tier::Host | Tier::Refused => None,
     };
     let shown = Shown::new(roots, &shared.home);
-    let mut mask = HostMask::new(roots);
+    let mut mask = HostMask::new(roots).with_origins(roots, shared.mounts());
     let (confinement, command, writable) = match report.tier {
         Tier::Isolated => {
             let order = Order {
