@@ -182,7 +182,7 @@ fn environment(shared: &Shared, exec: &Exec) -> Vec<(String, String)> {
     let base = BASE.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
     let configured = shared.config.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let proxy = match &shared.config.network {
-        Network::Hosts(_) if shared.tier().tier == Tier::Isolated => egress::environment(),
+        Network::Hosts(hosts) if shared.tier().tier == Tier::Isolated => egress::environment(hosts),
         _ => Vec::new(),
     };
     base.chain(proxy).chain(configured).chain(exec.env.iter().cloned()).collect()
