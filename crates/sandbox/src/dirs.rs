@@ -12,21 +12,35 @@ use sha2::{Digest, Sha256};
 
 use crate::path::HostPath;
 
+/// `{home}/users/{user}`: what all threads of a user have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct UserDirs {
+    user: PathBuf,
+}
+
+impl UserDirs {
+    pub(crate) fn new(home: &Path, user: &UserId) -> Self {
+        Self { user: home.join("users").join(safe_name(user.as_str())) }
+    }
+
+    pub(crate) fn skills(&self) -> HostPath {
+        HostPath::new(self.user.join("skills"))
+    }
+}
+
 /// `{home}/users/{user}/threads/{thread}/user-data/{workspace,uploads,outputs}`, and beside `user-data` what hart keeps
 /// for the thread to read: `large_tool_results` and `conversation_history`.
 #[derive(Clone, Debug)]
 pub struct ThreadDirs {
+    user: UserDirs,
     thread: PathBuf,
 }
 
 impl ThreadDirs {
     pub fn new(home: &Path, user: &UserId, thread: &ThreadId) -> Self {
-        let thread = home
-            .join("users")
-            .join(safe_name(user.as_str()))
-            .join("threads")
-            .join(safe_name(thread.as_str()));
-        Self { thread }
+        let user = UserDirs::new(home, user);
+        let thread = user.user.join("threads").join(safe_name(thread.as_str()));
+        Self { user, thread }
     }
 
     /// The thread's own directory; what sandboxed commands see lies below it, in `user-data`.
@@ -54,10 +68,8 @@ impl ThreadDirs {
         HostPath::new(self.thread.join("conversation_history"))
     }
 
-    /// Beside the user's threads.
-    pub(crate) fn user_skills(&self) -> HostPath {
-        let user = self.thread.ancestors().nth(2).unwrap_or(&self.thread);
-        HostPath::new(user.join("skills"))
+    pub(crate) fn of_user(&self) -> &UserDirs {
+        &self.user
     }
 
     /// Makes what is missing, for the owner alone.

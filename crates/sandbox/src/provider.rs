@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::SandboxConfig;
 use crate::contract::{Sandbox, SandboxProvider};
-use crate::dirs::{ThreadDirs, let_read, safe_name};
+use crate::dirs::{ThreadDirs, UserDirs, let_read, safe_name};
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
@@ -96,7 +96,7 @@ impl LocalSandboxProvider {
 
     /// Where a user's own skills are; shown read-only at `/mnt/user-skills` if they are there.
     pub fn user_skills(&self, user: &UserId) -> PathBuf {
-        ThreadDirs::new(&self.shared.home, user, &ThreadId::from("-")).user_skills().as_path().to_owned()
+        UserDirs::new(&self.shared.home, user).skills().as_path().to_owned()
     }
 
     /// Where a path of a thread is on this machine: for showing it to the user, not for opening it.
@@ -114,7 +114,7 @@ impl LocalSandboxProvider {
             (OUTPUTS, dirs.outputs(), true),
             (LARGE_RESULTS, dirs.large_results(), false),
             (HISTORY, dirs.history(), false),
-            (USER_SKILLS, dirs.user_skills(), false),
+            (USER_SKILLS, dirs.of_user().skills(), false),
         ];
         let mut roots: Vec<Root> = own
             .into_iter()
@@ -179,7 +179,7 @@ impl SandboxProvider for LocalSandboxProvider {
         let shared = Arc::clone(&self.shared);
         // What hart made itself. A folder of the operator's own stays as it is.
         let skills = self.skills.iter().filter(|skills| skills.starts_with(&self.shared.home)).cloned();
-        let skills: Vec<_> = skills.chain([dirs.user_skills().as_path().to_owned()]).collect();
+        let skills: Vec<_> = skills.chain([dirs.of_user().skills().as_path().to_owned()]).collect();
         let create = move || {
             dirs.create()?;
             if rustix::process::geteuid().is_root()
