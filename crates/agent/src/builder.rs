@@ -11,7 +11,7 @@ use hart_kernel::{
 
 use crate::middleware::{Sandbox, Subagents};
 use crate::subagents::{Surroundings, assemble};
-use crate::{Features, Mode, Prompt, Subagent, SubagentsConfig, chain};
+use crate::{Features, Mode, Prompt, Subagent, SubagentsConfig, WorkingDirectory, chain};
 
 /// The name the lead agent's model calls go by.
 const LEAD: &str = "lead";
@@ -165,7 +165,7 @@ impl SuperAgentBuilder {
         self
     }
 
-    /// What the prompt lists beyond what the features bring: skills, deferred tools, subagents. What depends on the
+    /// What the prompt lists beyond what the features bring: deferred tools, subagents. What depends on the
     /// agent's tools (clarification, plan mode, working directory, citations) is decided when it is built.
     pub fn prompt(mut self, change: impl FnOnce(&mut Prompt)) -> Self {
         change(&mut self.prompt);
@@ -208,7 +208,7 @@ impl SuperAgentBuilder {
             self.prompt.subagents = Some(subagents.delegation());
         }
         let consent = Consent::of(&self.features);
-        self.prompt.working_directory = self.features.sandbox.is_some();
+        self.prompt.working_directory = WorkingDirectory::of(&self.features);
         let chain = chain::lead(&self.model, self.features, subagents, self.extras)?;
         let system = self.system.unwrap_or_else(|| fitting(self.prompt, &self.tools, &chain).render());
         consent.check(self.agent.system_prompt(system).tools(self.tools).middleware(chain).build()?)

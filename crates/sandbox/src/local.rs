@@ -14,7 +14,6 @@ use crate::contract::{
     WriteMode,
 };
 use crate::disk::{Disk, DiskLimits};
-use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
 use crate::files::{self, Change, Place, Roots};
@@ -142,13 +141,7 @@ impl Sandbox for LocalSandbox {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let tier = self.shared.tier().tier;
-        let network = match (tier, &self.shared.config.network) {
-            (Tier::Host, _) | (Tier::Isolated | Tier::Landlock, Network::Allow) => true,
-            (Tier::Isolated, Network::Hosts(hosts)) => !hosts.is_empty(),
-            _ => false,
-        };
-        Capabilities { tier, network }
+        self.shared.capabilities()
     }
 
     fn path(&self, text: &str) -> Result<VPath, PathError> {

@@ -11,8 +11,9 @@ use hart_types::{SandboxId, ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::SandboxConfig;
-use crate::contract::{Sandbox, SandboxProvider};
+use crate::contract::{Capabilities, Layout, MountPoint, Sandbox, SandboxProvider};
 use crate::dirs::{ThreadDirs, UserDirs, let_read, safe_name};
+use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
@@ -54,6 +55,16 @@ impl Shared {
 
     pub(crate) fn tier(&self) -> &TierReport {
         &self.setting().report
+    }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        let tier = self.tier().tier;
+        let network = match (tier, &self.config.network) {
+            (Tier::Host, _) | (Tier::Isolated | Tier::Landlock, Network::Allow) => true,
+            (Tier::Isolated, Network::Hosts(hosts)) => !hosts.is_empty(),
+            _ => false,
+        };
+        Capabilities::new(tier, network)
     }
 
     /// Read once: what lies where does not change below a running hart.
@@ -237,5 +248,12 @@ impl SandboxProvider for LocalSandboxProvider {
 
     fn tier(&self) -> TierReport {
         self.shared.tier().clone()
+    }
+
+    fn layout(&self) -> Layout {
+        let mounts = self.shared.config.mounts.iter().filter(|mount| mount.host_path.is_dir());
+        let mounts =
+            mounts.map(|mount| MountPoint { path: mount.container_path.clone(), read_only: mount.read_only });
+        Layout { capabilities: self.shared.capabilities(), mounts: mounts.collect() }
     }
 }

@@ -10,7 +10,7 @@ use hart_sandbox::Tier;
 
 use super::{BASH, Kind, NEVER, Subagent, SubagentsConfig};
 use crate::middleware::Sandbox;
-use crate::{Features, chain};
+use crate::{Features, WorkingDirectory, chain};
 
 /// What subagents take over from the agent they work for.
 pub(crate) struct Surroundings<'a> {
@@ -161,9 +161,10 @@ fn chosen(all: Vec<Arc<dyn Tool>>, it: &Subagent) -> Result<Vec<Arc<dyn Tool>>, 
 
 fn prompt(features: &Features, it: &Subagent) -> String {
     let mut prompt = it.prompt.trim().to_owned();
-    if features.sandbox.is_some() {
-        prompt.push_str("\n\n");
-        prompt.push_str(PLACES);
+    if let Some(place) = WorkingDirectory::of(features) {
+        for part in ["\n\n", PLACES, "\n", &place.places(), "\n", place.commands()] {
+            prompt.push_str(part);
+        }
     }
     prompt
 }
