@@ -21,7 +21,7 @@ web/dist/index.html: $(PAGE_SOURCE)
 
 ## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, the API's description, documentation,
 ## the page in a browser.
-test: toolchain page fmt lint unit sdks openapi docs deny test-web
+test: toolchain sandbox-tools page fmt lint unit sdks openapi docs deny test-web
 
 test-web: toolchain
 	@CARGO="$(CARGO)" scripts/test-web.sh
@@ -35,6 +35,9 @@ fmt:
 
 lint:
 	$(CARGO) clippy --locked --workspace --all-targets --all-features -- -D warnings
+
+sandbox-tools:
+	@scripts/sandbox-tools.sh
 
 # nextest, where it is installed, ends a test that hangs and says which; see .config/nextest.toml.
 unit:

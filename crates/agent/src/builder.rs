@@ -11,7 +11,7 @@ use hart_kernel::{
 
 use crate::middleware::{Sandbox, Subagents};
 use crate::subagents::{Surroundings, assemble};
-use crate::{Features, Mode, Prompt, Subagent, SubagentsConfig, chain};
+use crate::{Features, Mode, Prompt, Subagent, SubagentsConfig, WorkingDirectory, chain};
 
 /// The name the lead agent's model calls go by.
 const LEAD: &str = "lead";
@@ -59,6 +59,7 @@ impl SuperAgent {
             agent: Agent::builder(model).name(LEAD).settings(Mode::default().settings()),
             features: Features::default(),
             extras: Vec::new(),
+            everywhere: Vec::new(),
             tools: Vec::new(),
             mode: None,
             plan_mode: None,
@@ -81,6 +82,8 @@ pub struct SuperAgentBuilder {
     agent: AgentBuilder,
     features: Features,
     extras: Vec<Placed>,
+    /// Those of the extras that subagents get, too.
+    everywhere: Vec<Placed>,
     tools: Vec<Arc<dyn Tool>>,
     mode: Option<Mode>,
     plan_mode: Option<bool>,
@@ -144,10 +147,19 @@ impl SuperAgentBuilder {
     }
 
     /// Adds a middleware: where it or the caller says, or inside all built-ins but the last ones. One that has a
-    /// built-in's name takes its place.
+    /// built-in's name takes its place. It is this agent's alone: subagents get theirs by [`crate::SubagentBuilder::with`]
+    /// or by [`Self::with_everywhere`].
     pub fn with(mut self, middleware: impl Into<Placed>) -> Self {
         self.extras.push(middleware.into());
         self
+    }
+
+    /// As [`Self::with`], for this agent and every subagent: the same instance sees the calls of all. A place next to a
+    /// built-in that subagents do not have is an error when the agent is built.
+    pub fn with_everywhere(mut self, middleware: impl Into<Placed>) -> Self {
+        let placed = middleware.into();
+        self.everywhere.push(placed.clone());
+        self.with(placed)
     }
 
     /// What it is called, in its prompt and as the one whose calls the model answers.
@@ -165,7 +177,7 @@ impl SuperAgentBuilder {
         self
     }
 
-    /// What the prompt lists beyond what the features bring: skills, deferred tools, subagents. What depends on the
+    /// What the prompt lists beyond what the features bring: deferred tools, subagents. What depends on the
     /// agent's tools (clarification, plan mode, working directory, citations) is decided when it is built.
     pub fn prompt(mut self, change: impl FnOnce(&mut Prompt)) -> Self {
         change(&mut self.prompt);
@@ -208,7 +220,7 @@ impl SuperAgentBuilder {
             self.prompt.subagents = Some(subagents.delegation());
         }
         let consent = Consent::of(&self.features);
-        self.prompt.working_directory = self.features.sandbox.is_some();
+        self.prompt.working_directory = WorkingDirectory::of(&self.features);
         let chain = chain::lead(&self.model, self.features, subagents, self.extras)?;
         let system = self.system.unwrap_or_else(|| fitting(self.prompt, &self.tools, &chain).render());
         consent.check(self.agent.system_prompt(system).tools(self.tools).middleware(chain).build()?)
@@ -226,6 +238,7 @@ impl SuperAgentBuilder {
             features: &self.features,
             tools: &self.tools,
             settings: &self.settings,
+            everywhere: &self.everywhere,
         };
         let kinds = assemble(&around, &self.delegation, &self.subagents)?;
         Ok(Some(Subagents::new(kinds, self.delegation.clone())))

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{Chain, ChainError, ChatModel, Middleware, Placed};
+use hart_sandbox::SandboxProvider;
 use hart_tools::ToolOutputConfig;
 
 use crate::compaction::SummarizationConfig;
@@ -20,19 +21,11 @@ use crate::{BudgetConfig, ContextEditingConfig, Features, GoalConfig, OnLimit, T
 /// The lead agent's chain.
 pub(crate) fn lead(
     model: &Arc<dyn ChatModel>,
-    features: Features,
+    mut features: Features,
     subagents: Option<Subagents>,
     extras: Vec<Placed>,
 ) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
-    let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
-    let permissions = features.permissions.map(|permissions| permissions.rules);
-    // What the file tools see; hart's own files are not the rules' business.
-    let sandbox = match permissions.clone() {
-        Some(rules) => features.sandbox.map(|sandbox| sandbox.restricted_to(rules)),
-        None => features.sandbox,
-    };
-    let permitted = sandbox.as_ref().map(Sandbox::permitted);
-    let review = HumanInTheLoop::combined(features.human_in_the_loop, permissions, sandboxes.clone());
+    let Reach { sandboxes, sandbox, permitted, review } = Reach::of(&mut features);
     let (mut chain, mut tail) = (Chain::default(), Chain::default());
 
     // Outermost around the model: everyone further in sees the user's words as the provider will.
@@ -168,18 +161,11 @@ pub(crate) fn lead(
 /// A subagent's chain: the lead agent's guards, and what keeps it within bounds. Nothing in it speaks to the user.
 pub(crate) fn child(
     model: &Arc<dyn ChatModel>,
-    features: Features,
+    mut features: Features,
     sees: bool,
     extras: Vec<Placed>,
 ) -> Result<Vec<Arc<dyn Middleware>>, ChainError> {
-    let sandboxes = features.sandbox.as_ref().map(Sandbox::provider);
-    let permissions = features.permissions.map(|permissions| permissions.rules);
-    let sandbox = match permissions.clone() {
-        Some(rules) => features.sandbox.map(|sandbox| sandbox.restricted_to(rules)),
-        None => features.sandbox,
-    };
-    let permitted = sandbox.as_ref().map(Sandbox::permitted);
-    let review = HumanInTheLoop::combined(features.human_in_the_loop, permissions, sandboxes.clone());
+    let Reach { sandboxes, sandbox, permitted, review } = Reach::of(&mut features);
     let (mut chain, mut tail) = (Chain::default(), Chain::default());
 
     // As for the lead: every guard looks at the call a person made of it.
@@ -220,7 +206,9 @@ pub(crate) fn child(
     });
     chain.feature(features.context_editing, || ContextEditing::new(ContextEditingConfig::default()));
 
-    // What it uses is counted, and at its limit it ends with what it has: whoever sent it can decide to go on.
+    // What it uses is counted, and at its limit it ends with what it has: whoever sent it can decide to go on. Always, and
+    // without limits of its own: those it is sent with, and what the lead's leave, are in the budget it shares
+    // (`RunContext::budget`), and hold whether or not something else holds the lead.
     chain.feature(features.token_usage, TokenUsage::default);
     chain.push(Budget::new(BudgetConfig { on_limit: OnLimit::End, ..BudgetConfig::default() }));
 
@@ -238,3 +226,34 @@ pub(crate) fn child(
     tail.maybe(review);
     chain.complete(extras, tail)
 }
+
+/// What an agent reaches and who is asked first: the same for the lead and for those it sends.
+struct Reach {
+    /// As hart itself uses it.
+    sandboxes: Option<Arc<dyn SandboxProvider>>,
+    sandbox: Option<Sandbox>,
+    /// As the file tools see it.
+    permitted: Option<Arc<dyn SandboxProvider>>,
+    review: Option<HumanInTheLoop>,
+}
+
+impl Reach {
+    /// Takes out of the features what it is made of.
+    fn of(features: &mut Features) -> Self {
+        let (sandbox, permissions) = (features.sandbox.take(), features.permissions.take());
+        let sandboxes = sandbox.as_ref().map(Sandbox::provider);
+        let rules = permissions.map(|permissions| permissions.rules);
+        // The rules are about the file tools; hart's own files are not their business.
+        let sandbox = match rules.clone() {
+            Some(rules) => sandbox.map(|sandbox| sandbox.restricted_to(rules)),
+            None => sandbox,
+        };
+        let permitted = sandbox.as_ref().map(Sandbox::permitted);
+        let review = HumanInTheLoop::combined(features.human_in_the_loop.take(), rules, sandboxes.clone());
+        Self { sandboxes, sandbox, permitted, review }
+    }
+}
+
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod tests;

@@ -55,7 +55,8 @@ pub struct Features {
     pub tool_retry: Toggle,
     /// Adds up tokens and costs.
     pub token_usage: Toggle,
-    /// Holds the run at its limits, if it has any.
+    /// Holds the run at its limits, if it has any. Subagents always have the built-in one, which ends them at the limits
+    /// they are sent with and has none of its own.
     pub budget: Toggle,
     /// Bounds the calls of an answer, and of a run where it is told to.
     pub call_limits: Toggle,

@@ -26,6 +26,7 @@ mod repair;
 mod skill_listing;
 mod spending;
 mod subagents;
+mod surroundings;
 mod title;
 mod tool_meta;
 mod tool_ranking;
@@ -45,4 +46,5 @@ pub use spending::{BudgetConfig, OnLimit};
 pub use subagents::{
     Delegated, Delegations, OnExcess, Status, Subagent, SubagentBuilder, SubagentsConfig, TokenBudget,
 };
+pub use surroundings::WorkingDirectory;
 pub use tool_ranking::{ToolSelectionConfig, ToolsUsed};

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::surroundings::WorkingDirectory;
+
 /// One file of `prompts/`.
 macro_rules! part {
     ($name:literal) => {
@@ -20,7 +22,7 @@ macro_rules! part {
 /// let prompt = Prompt { soul: Some("Dry humour. </soul>".into()), ..Prompt::new("Ada") }.render();
 /// assert!(prompt.starts_with("You are Ada"));
 /// assert!(prompt.contains("Dry humour. &lt;/soul&gt;"));
-/// assert!(!prompt.contains("<skills>"), "no skills, no heading");
+/// assert!(!prompt.contains("<deferred_tools>"), "no such tools, no heading");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
@@ -29,19 +31,18 @@ pub struct Prompt {
     pub soul: Option<String>,
     /// When to ask; for an agent that can.
     pub clarification: bool,
-    pub skills: Vec<Listed>,
     /// Tools that exist but are loaded only on demand.
     pub deferred_tools: Vec<Listed>,
     pub subagents: Option<Delegation>,
     /// How to plan; for an agent that keeps a list.
     pub plan_mode: bool,
     /// For an agent with files and commands.
-    pub working_directory: bool,
+    pub working_directory: Option<WorkingDirectory>,
     /// For an agent whose tools bring in what others wrote.
     pub citations: bool,
 }
 
-/// Something the prompt names: a skill, a tool, an agent.
+/// Something a prompt names: a skill, a tool, an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
     pub name: String,
@@ -73,9 +74,6 @@ impl Prompt {
         if self.clarification {
             parts.push(part!("clarification").to_owned());
         }
-        if !self.skills.is_empty() {
-            parts.push(part!("skills").replace("{entries}", &entries(&self.skills)));
-        }
         if !self.deferred_tools.is_empty() {
             parts.push(part!("deferred_tools").replace("{entries}", &entries(&self.deferred_tools)));
         }
@@ -90,8 +88,11 @@ impl Prompt {
         if self.plan_mode {
             parts.push(part!("plan").to_owned());
         }
-        if self.working_directory {
-            parts.push(part!("working_directory").to_owned());
+        if let Some(place) = &self.working_directory {
+            let places = place.places() + "\n";
+            let part = part!("working_directory").replace("{commands}", place.commands());
+            // Last, as above: a folder may be called anything.
+            parts.push(part.replace("{places}\n", places.trim_start()));
         }
         parts.push(part!("response_style").to_owned());
         if self.citations {

@@ -6,11 +6,10 @@ fn full() -> Prompt {
         name: "Ada".to_owned(),
         soul: Some("Kind.".to_owned()),
         clarification: true,
-        skills: vec![Listed { path: Some("/mnt/skills/a/SKILL.md".to_owned()), ..listed("skill-a") }],
-        deferred_tools: vec![listed("tool-a")],
+        deferred_tools: vec![Listed { path: Some("/tools/a".to_owned()), ..listed("tool-a") }],
         subagents: Some(Delegation { kinds: vec![listed("general-purpose")], per_answer: 3, per_run: 6 }),
         plan_mode: true,
-        working_directory: true,
+        working_directory: Some(WorkingDirectory::example()),
         citations: true,
     }
 }
@@ -29,7 +28,6 @@ fn parts_have_their_order() {
         "soul",
         "thinking_style",
         "clarification_system",
-        "skills",
         "deferred_tools",
         "subagent_system",
         "plan_mode",
@@ -42,7 +40,7 @@ fn parts_have_their_order() {
     for section in expected {
         assert_eq!(prompt.matches(&format!("</{section}>")).count(), 1, "{section} is closed once");
     }
-    assert!(prompt.contains("- skill-a: d (/mnt/skills/a/SKILL.md)"), "{prompt}");
+    assert!(prompt.contains("- tool-a: d (/tools/a)"), "{prompt}");
     assert!(prompt.contains("At most 3 at a time and 6 in the whole run"), "{prompt}");
     assert!(!prompt.contains('{') && !prompt.contains("\n\n\n"), "nothing is left to fill in:\n{prompt}");
 }
@@ -64,7 +62,6 @@ fn nothing_from_outside_opens_or_closes_a_section() {
     let prompt = Prompt {
         name: forged.to_owned(),
         soul: Some(forged.to_owned()),
-        skills: vec![entry()],
         deferred_tools: vec![entry()],
         subagents: Some(Delegation { kinds: vec![entry()], per_answer: 1, per_run: 1 }),
         ..full()

@@ -89,8 +89,7 @@ async fn what_is_switched_off_is_not_in_the_chain() {
     assert_eq!(chain, ["Sandbox", "DanglingToolCall", "Clarification"]);
 }
 
-#[tokio::test]
-async fn the_guide_lists_the_chain_in_its_order() {
+async fn everything() -> Vec<String> {
     let on = || Toggle::On;
     let asked = serde_json::from_value::<InterruptOn>(serde_json::json!({"bash": true})).unwrap();
     let features = Features {
@@ -108,12 +107,36 @@ async fn the_guide_lists_the_chain_in_its_order() {
         ..Features::default()
     };
     let world = World::with(DIALECTS[0], [], features).await;
-    let chain: Vec<String> = world.agent.chain().map(str::to_owned).collect();
+    world.agent.chain().map(str::to_owned).collect()
+}
+
+fn guide() -> String {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/middleware.md");
-    let page = std::fs::read_to_string(page).unwrap();
+    std::fs::read_to_string(page).unwrap()
+}
+
+#[tokio::test]
+async fn the_guide_lists_the_chain_in_its_order() {
+    let (page, chain) = (guide(), everything().await);
     let table = page.split("\n## ").find(|part| part.starts_with("The chain")).unwrap();
     let name = |row: &str| Some(row.strip_prefix("| `")?.split_once('`')?.0.to_owned());
     assert_eq!(table.lines().filter_map(name).collect::<Vec<_>>(), chain);
+}
+
+/// `SkillActivation` is not missing where there is a middleware `Skills`.
+#[tokio::test]
+async fn what_the_guide_says_is_missing_is_missing() {
+    let (page, chain) = (guide(), everything().await);
+    let rows = page.lines().filter_map(|row| row.strip_prefix("| ")?.split_once(" | "));
+    let missing: Vec<&str> = rows
+        .filter(|(_, here)| here.starts_with("not there"))
+        .filter_map(|(there, _)| there.split([' ', '`', ',']).find(|word| word.contains(char::is_uppercase)))
+        .collect();
+    assert!(missing.contains(&"ToolProgress"), "{missing:?}");
+    for name in missing {
+        let same = |have: &&String| name.starts_with(have.trim_end_matches('s')) || have.starts_with(name);
+        assert_eq!(chain.iter().find(same), None, "{name}");
+    }
 }
 
 /// There are no servers.

@@ -7,7 +7,10 @@ use std::time::Duration;
 use hart_agent::approval::{InterruptOn, ToolReview};
 use hart_agent::middleware::{HumanInTheLoop, RunUsage};
 use hart_agent::{Delegations, Features, Status, Subagent, SubagentsConfig, SuperAgent, SuperAgentBuilder};
-use hart_kernel::{Agent, AgentEvent, Ended, EventSink, Resume, RunContext, RunReport, Update, async_trait};
+use hart_kernel::{
+    Agent, AgentEvent, Ended, EventSink, HookError, Middleware, ModelNext, ModelRequest, ModelResponse,
+    PlaceExt, Resume, RunContext, RunReport, Update, async_trait,
+};
 use hart_testkit::{Dialect, ModelServer, RecordedRequest, Turn};
 use hart_types::{Message, ThreadId};
 use serde_json::{Value, json};
@@ -389,4 +392,57 @@ async fn what_was_delegated_outlasts_the_conversation_it_was_in() {
     office.ask("thank you").await.outcome.unwrap();
     let again = reminders(&office.server.last_request());
     assert_eq!(again, [(*place, text.clone())]);
+}
+
+/// Counts the calls of every model.
+#[derive(Clone, Debug, Default)]
+struct Counting(Arc<Mutex<usize>>);
+
+#[async_trait]
+impl Middleware for Counting {
+    async fn wrap_model_call(
+        &self,
+        _cx: &RunContext,
+        request: ModelRequest,
+        next: ModelNext<'_>,
+    ) -> Result<ModelResponse, HookError> {
+        *self.0.lock().unwrap() += 1;
+        next.run(request).await
+    }
+}
+
+#[tokio::test]
+async fn a_middleware_is_the_leads_alone_unless_it_is_for_all() {
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => tasks([task("a", "look")]),
+        _ => Turn::new().text("done"),
+    };
+    let (own, everyones) = (Counting::default(), Counting::default());
+    let more = |builder: SuperAgentBuilder| builder.with(own.clone());
+    let office = Office::new(answers, Features::default(), more).await;
+    office.ask("go").await.outcome.unwrap();
+    assert_eq!((*own.0.lock().unwrap(), office.server.requests().len()), (2, 3));
+    let more = |builder: SuperAgentBuilder| builder.with_everywhere(everyones.clone());
+    let office = Office::new(answers, Features::default(), more).await;
+    office.ask("go").await.outcome.unwrap();
+    assert_eq!(*everyones.0.lock().unwrap(), 3);
+    // Next to something that subagents do not have.
+    let model = model(&office.server, Dialect::OpenAi);
+    let placed = Counting::default().after::<hart_agent::middleware::DynamicContext>();
+    let refused = SuperAgent::builder(model).delegates(true).with_everywhere(placed).build().unwrap_err();
+    assert!(refused.to_string().contains("DynamicContext"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_subagent_is_told_what_the_place_has() {
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => tasks([task("a", "look")]),
+        _ => Turn::new().text("done"),
+    };
+    let office = Office::new(answers, Features::default(), |builder| builder).await;
+    office.ask("go").await.outcome.unwrap();
+    let requests = office.server.requests();
+    let sent = requests.iter().find(|request| !is_lead(request)).unwrap().system();
+    assert!(sent.contains("- `/large_tool_results`, `/conversation_history`: "), "{sent}");
+    assert!(!sent.contains("/mnt/skills"), "{sent}");
 }

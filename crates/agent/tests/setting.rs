@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use hart_agent::middleware::{DynamicContext, DynamicContextConfig, MemorySource};
+use hart_agent::middleware::{DynamicContext, DynamicContextConfig, MemorySource, Sandbox, Skills};
 use hart_agent::{Features, Mode, SuperAgent};
 use hart_kernel::{
     RunContext, State, ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
 };
+use hart_sandbox::{LocalSandboxProvider, Mount, SandboxConfig};
 use hart_testkit::{Dialect, Turn};
 use hart_types::Message;
 use serde_json::json;
@@ -51,6 +52,43 @@ async fn an_agent_without_files_is_not_told_of_any() {
     assert!(!bare.contains("/mnt/") && !bare.contains("<citations>"), "{bare}");
     let own = run(SuperAgent::builder(model()).soul("x").system_prompt("Only this.").build().unwrap()).await;
     assert_eq!(own, "Only this.");
+}
+
+#[tokio::test]
+async fn the_prompt_names_the_places_that_are_there() {
+    let stage = Stage::new(Dialect::OpenAi, [done(), done()]).await;
+    let told = async |network: &str, mounts: Vec<Mount>, skills: Option<Skills>| {
+        let home = tempfile::tempdir().unwrap();
+        let network = serde_json::from_str(network).unwrap();
+        let config = SandboxConfig { network, mounts, ..SandboxConfig::default() };
+        let provider = LocalSandboxProvider::new(config.clone(), home.path().into(), None).unwrap();
+        let sandbox = Sandbox::new(Arc::new(provider), config);
+        let agent = SuperAgent::builder(model(&stage.server, Dialect::OpenAi))
+            .features(Features { skills, ..Features::default() })
+            .sandbox(sandbox)
+            .build()
+            .unwrap();
+        let cx = RunContext::new("t3".into());
+        agent.run(Update::none().messages(Message::human("hi")), &cx).await.outcome.unwrap();
+        stage.server.last_request().system()
+    };
+    let system = told("\"off\"", Vec::new(), None).await;
+    assert!(!system.contains("/mnt/skills") && !system.contains("/mnt/user-skills"), "{system}");
+    assert!(system.contains("- `/large_tool_results`, `/conversation_history`: "), "{system}");
+    assert!(!system.contains("reach the network"), "{system}");
+    let shared = tempfile::tempdir().unwrap();
+    let mount = |host: &std::path::Path, at: &str, read_only| Mount {
+        host_path: host.to_owned(),
+        container_path: at.to_owned(),
+        read_only,
+    };
+    let mounts =
+        vec![mount(shared.path(), "/mnt/data", true), mount(&shared.path().join("none"), "/mnt/gone", true)];
+    let system = told("\"allow\"", mounts, Some(Skills::default())).await;
+    assert!(system.contains("`/mnt/skills`, `/mnt/user-skills`"), "{system}");
+    assert!(system.contains("- `/mnt/data`: shared with you; you may read it."), "{system}");
+    assert!(!system.contains("/mnt/gone"), "what is not there is not shown: {system}");
+    assert!(!system.contains("without a network"), "{system}");
 }
 
 #[tokio::test]

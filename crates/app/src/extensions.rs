@@ -14,6 +14,8 @@ pub(crate) struct Extensions {
     /// In the order they were given; each sees what the ones before it left.
     pub(crate) features: Vec<FeatureChange>,
     pub(crate) middleware: Vec<Placed>,
+    /// For subagents, too.
+    pub(crate) everywhere: Vec<Placed>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) subagents: Vec<Subagent>,
     /// Goes before all models that are configured or found.
@@ -36,6 +38,9 @@ impl Extensions {
         for middleware in &self.middleware {
             agent = agent.with(middleware.clone());
         }
+        for middleware in &self.everywhere {
+            agent = agent.with_everywhere(middleware.clone());
+        }
         for tool in &self.tools {
             agent = agent.tool(Arc::clone(tool));
         }
@@ -49,6 +54,7 @@ impl fmt::Debug for Extensions {
         f.debug_struct("Extensions")
             .field("features", &self.features.len())
             .field("middleware", &self.middleware)
+            .field("everywhere", &self.everywhere)
             .field("tools", &tools)
             .field("subagents", &self.subagents)
             .field("model", &self.model.as_ref().map(|model| &model.profile().name))

@@ -75,3 +75,17 @@ fn a_rule_that_cannot_be_kept_is_not_left_out() {
     let without_bash = "tools: [{name: read_file}]\npermissions:\n  rules:\n    - {operations: [read], paths: [/a], mode: deny}\n";
     assert!(load(without_bash).unwrap().consent.permissions.is_some());
 }
+
+#[test]
+fn a_guard_that_allows_everything_is_worth_a_word() {
+    for empty in ["{enabled: true}", "{enabled: true, provider: {use: allowlist, config: {}}}"] {
+        let config = load(&format!("log_level: info\nguardrails: {empty}\n")).unwrap();
+        let [warning] = config.warnings.as_slice() else { panic!("{:?}", config.warnings) };
+        let warning = warning.to_string();
+        assert!(warning.contains("every call is allowed") && warning.contains("config.yaml:2"), "{warning}");
+    }
+    for lists in ["allowed_tools: []", "denied_tools: [bash]"] {
+        let yaml = format!("guardrails: {{enabled: true, provider: {{config: {{{lists}}}}}}}\n");
+        assert!(load(&yaml).unwrap().warnings.is_empty(), "{lists}");
+    }
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::contract::Sandbox;
 use crate::error::{Result, SandboxError};
@@ -80,13 +81,15 @@ impl Background {
         }
         jobs.known.push(Arc::clone(&job));
         let id = job.id.clone();
-        jobs.tasks.spawn(async move {
+        let work = async move {
             let ended = sandbox.exec(exec.timeout(FOREVER), Some(job.as_ref()), &job.cancel).await;
             job.end(match ended {
                 Ok(output) => JobState::Ended(output.exit),
                 Err(error) => JobState::Failed(error.to_string()),
             });
-        });
+        };
+        // What it does is logged as what its run does.
+        jobs.tasks.spawn(work.in_current_span());
         Ok(id)
     }
 

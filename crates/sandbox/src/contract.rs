@@ -132,6 +132,26 @@ pub trait SandboxProvider: Send + Sync + fmt::Debug {
     async fn shutdown(&self);
 
     fn tier(&self) -> TierReport;
+
+    /// What every sandbox it gives out has, as far as that can be said beforehand.
+    fn layout(&self) -> Layout {
+        let tier = self.tier().tier;
+        Layout { capabilities: Capabilities::new(tier, tier == Tier::Host), mounts: Vec::new() }
+    }
+}
+
+/// What a sandbox has beyond the thread's own directories, the archives and the skills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub capabilities: Capabilities,
+    pub mounts: Vec<MountPoint>,
+}
+
+/// A directory that all threads share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountPoint {
+    pub path: String,
+    pub read_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +161,12 @@ pub struct Capabilities {
     pub tier: Tier,
     /// Whether commands reach the network.
     pub network: bool,
+}
+
+impl Capabilities {
+    pub fn new(tier: Tier, network: bool) -> Self {
+        Self { tier, network }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

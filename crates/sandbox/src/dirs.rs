@@ -12,21 +12,35 @@ use sha2::{Digest, Sha256};
 
 use crate::path::HostPath;
 
+/// `{home}/users/{user}`: what all threads of a user have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct UserDirs {
+    user: PathBuf,
+}
+
+impl UserDirs {
+    pub(crate) fn new(home: &Path, user: &UserId) -> Self {
+        Self { user: home.join("users").join(safe_name(user.as_str())) }
+    }
+
+    pub(crate) fn skills(&self) -> HostPath {
+        HostPath::new(self.user.join("skills"))
+    }
+}
+
 /// `{home}/users/{user}/threads/{thread}/user-data/{workspace,uploads,outputs}`, and beside `user-data` what hart keeps
 /// for the thread to read: `large_tool_results` and `conversation_history`.
 #[derive(Clone, Debug)]
 pub struct ThreadDirs {
+    user: UserDirs,
     thread: PathBuf,
 }
 
 impl ThreadDirs {
     pub fn new(home: &Path, user: &UserId, thread: &ThreadId) -> Self {
-        let thread = home
-            .join("users")
-            .join(safe_name(user.as_str()))
-            .join("threads")
-            .join(safe_name(thread.as_str()));
-        Self { thread }
+        let user = UserDirs::new(home, user);
+        let thread = user.user.join("threads").join(safe_name(thread.as_str()));
+        Self { user, thread }
     }
 
     /// The thread's own directory; what sandboxed commands see lies below it, in `user-data`.
@@ -54,10 +68,8 @@ impl ThreadDirs {
         HostPath::new(self.thread.join("conversation_history"))
     }
 
-    /// Beside the user's threads.
-    pub(crate) fn user_skills(&self) -> HostPath {
-        let user = self.thread.ancestors().nth(2).unwrap_or(&self.thread);
-        HostPath::new(user.join("skills"))
+    pub(crate) fn of_user(&self) -> &UserDirs {
+        &self.user
     }
 
     /// Makes what is missing, for the owner alone.
@@ -106,6 +118,29 @@ impl ThreadDirs {
     fn dir(&self, name: &str) -> HostPath {
         HostPath::new(self.thread.join("user-data").join(name))
     }
+}
+
+/// Lets a group read a tree that stays hart's, and nobody else: what others may read already is left alone.
+pub(crate) fn let_read(path: &Path, group: u32) -> io::Result<()> {
+    let found = std::fs::symlink_metadata(path)?;
+    let needs = match found.file_type() {
+        kind if kind.is_dir() => 0o5,
+        kind if kind.is_file() => 0o4,
+        // Of a link only where it leads matters, and nothing else belongs here.
+        _ => return Ok(()),
+    };
+    let mode = found.permissions().mode();
+    let by_group = found.gid() == group && mode & (needs << 3) == needs << 3;
+    if !by_group && mode & needs != needs {
+        std::os::unix::fs::lchown(path, None, Some(group))?;
+        std::fs::set_permissions(path, PermissionsExt::from_mode((mode | needs << 3) & 0o777))?;
+    }
+    if found.is_dir() {
+        for entry in std::fs::read_dir(path)? {
+            let_read(&entry?.path(), group)?;
+        }
+    }
+    Ok(())
 }
 
 /// Content first: the top is what says that it was done. Links are given, not followed.

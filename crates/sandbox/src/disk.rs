@@ -53,7 +53,57 @@ impl fmt::Display for DiskLimits {
 pub(crate) struct Disk {
     dirs: Vec<PathBuf>,
     limits: DiskLimits,
-    known: Mutex<Option<Known>>,
+    account: Mutex<Account>,
+}
+
+/// What is known of the thread's files, kept together so that whoever asks for room sees what all others were given.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    known: Option<Known>,
+    /// Admitted and not in its place yet, where no walk finds it.
+    staged: u64,
+    /// All that was ever put in its place. A walk that ends knows by it what came meanwhile.
+    landed: u64,
+}
+
+impl Account {
+    fn used(&self) -> Option<u64> {
+        self.known.map(|known| known.used.saturating_add(self.staged))
+    }
+}
+
+/// Room for what is being written. Dropped, it is free again; what has landed stays counted.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    disk: Arc<Disk>,
+    bytes: u64,
+}
+
+impl Claim {
+    /// Asked before `more` bytes are written. Blocks.
+    pub(crate) fn grow(&mut self, more: u64) -> Result<()> {
+        self.disk.reserve(more)?;
+        self.bytes = self.bytes.saturating_add(more);
+        Ok(())
+    }
+
+    /// What was written is in its place.
+    pub(crate) fn landed(mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let mut account = self.disk.lock();
+        account.staged = account.staged.saturating_sub(bytes);
+        account.landed = account.landed.saturating_add(bytes);
+        if let Some(known) = &mut account.known {
+            known.used = known.used.saturating_add(bytes);
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut account = self.disk.lock();
+        account.staged = account.staged.saturating_sub(self.bytes);
+    }
 }
 
 /// What the last walk found, and what the disk was like then.
@@ -111,7 +161,7 @@ struct Space {
 impl Disk {
     /// `dirs` are the thread's own; the first must exist.
     pub(crate) fn new(dirs: Vec<PathBuf>, limits: DiskLimits) -> Self {
-        Self { dirs, limits, known: Mutex::default() }
+        Self { dirs, limits, account: Mutex::default() }
     }
 
     /// Of the nearest directory that exists: the home may not have been made yet.
@@ -139,32 +189,31 @@ impl Disk {
         }
     }
 
-    /// Asked before `more` bytes are written. Blocks.
-    pub(crate) fn admit(&self, more: u64) -> Result<()> {
-        self.admit_behind(0, more)
+    /// Room for a file that is to be written; none is asked for yet.
+    pub(crate) fn claim(this: &Arc<Self>) -> Claim {
+        Claim { disk: Arc::clone(this), bytes: 0 }
     }
 
-    /// As [`Self::admit`], behind `staged` bytes that were admitted and that no walk finds yet. Blocks.
-    pub(crate) fn admit_behind(&self, staged: u64, more: u64) -> Result<()> {
-        let space = self.space();
-        if let Some(space) = space.as_ref().filter(|space| space.free.saturating_sub(more) < space.reserve) {
+    fn reserve(&self, more: u64) -> Result<()> {
+        if let Some(space) = self.space().filter(|space| space.free.saturating_sub(more) < space.reserve) {
             return Err(Full::Reserve { free: space.free, reserve: space.reserve }.error());
         }
+        self.try_reserve(more).or_else(|_| {
+            // Something may have been removed since, or nothing was known.
+            self.measure();
+            self.try_reserve(more).map_err(Full::error)
+        })
+    }
+
+    fn try_reserve(&self, more: u64) -> Result<(), Full> {
         let quota = self.limits.quota;
-        if quota == 0 {
-            return Ok(());
+        let mut account = self.lock();
+        match account.used() {
+            _ if quota == 0 => {}
+            Some(used) if used.saturating_add(more) <= quota => {}
+            used => return Err(Full::Quota { used: used.unwrap_or_default(), quota }),
         }
-        let known = *self.lock();
-        let measure = || self.measure().saturating_add(staged);
-        let used = known.map_or_else(measure, |known| known.used);
-        // Something may have been removed since.
-        let used = if used.saturating_add(more) > quota && known.is_some() { measure() } else { used };
-        if used.saturating_add(more) > quota {
-            return Err(Full::Quota { used, quota }.error());
-        }
-        if let Some(known) = self.lock().as_mut() {
-            known.used = known.used.max(used).saturating_add(more);
-        }
+        account.staged = account.staged.saturating_add(more);
         Ok(())
     }
 
@@ -178,13 +227,13 @@ impl Disk {
         if quota == 0 {
             return Ok(usual);
         }
-        let full = self.lock().is_some_and(|known| known.used > quota) && self.measure() > quota;
+        let full = self.lock().used().is_some_and(|used| used > quota) && self.measure() > quota;
         Ok(if full { 0 } else { usual.min(quota) })
     }
 
     /// Whether the last walk found too much.
     pub(crate) fn used_up(&self) -> Option<Full> {
-        let (quota, used) = (self.limits.quota, self.lock().map_or(0, |known| known.used));
+        let (quota, used) = (self.limits.quota, self.lock().used().unwrap_or_default());
         (quota > 0 && used > quota).then_some(Full::Quota { used, quota })
     }
 
@@ -210,7 +259,7 @@ impl Disk {
 
     /// Whether the thread's files may have grown much, judged by what the whole disk has left.
     fn is_due(&self, space: &Space) -> bool {
-        let Some(known) = *self.lock() else { return true };
+        let Some(known) = self.lock().known else { return true };
         let room = self.limits.quota.saturating_sub(known.used);
         let taken = known.free.saturating_sub(space.free);
         let made = known.entries.saturating_sub(space.entries).saturating_mul(ENTRY);
@@ -229,18 +278,21 @@ impl Disk {
         Some(Space { free, entries: found.f_favail, reserve })
     }
 
+    /// Walks the tree, and says what is used and promised. What lands meanwhile may be counted twice, never not at all.
     fn measure(&self) -> u64 {
         let begun = Instant::now();
-        let used = self.dirs.iter().map(tree_size).fold(0, u64::saturating_add);
-        if let Some(space) = self.space() {
-            let (at, took) = (Instant::now(), begun.elapsed());
-            *self.lock() = Some(Known { used, free: space.free, entries: space.entries, at, took });
-        }
-        used
+        let landed_before = self.lock().landed;
+        let walked = self.dirs.iter().map(tree_size).fold(0, u64::saturating_add);
+        let (free, entries) = self.space().map_or((0, 0), |space| (space.free, space.entries));
+        let (at, took) = (Instant::now(), begun.elapsed());
+        let mut account = self.lock();
+        let used = walked.saturating_add(account.landed - landed_before);
+        account.known = Some(Known { used, free, entries, at, took });
+        used.saturating_add(account.staged)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

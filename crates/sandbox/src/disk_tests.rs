@@ -2,8 +2,16 @@ use std::fs;
 
 use super::*;
 
-fn disk(dir: &std::path::Path, quota: u64) -> Disk {
-    Disk::new(vec![dir.to_owned()], DiskLimits { quota, reserve: Some(0) })
+fn disk(dir: &std::path::Path, quota: u64) -> Arc<Disk> {
+    Arc::new(Disk::new(vec![dir.to_owned()], DiskLimits { quota, reserve: Some(0) }))
+}
+
+/// Asks for room and says that it was filled.
+fn fill(disk: &Arc<Disk>, bytes: u64) -> Result<()> {
+    let mut claim = Disk::claim(disk);
+    claim.grow(bytes)?;
+    claim.landed();
+    Ok(())
 }
 
 #[test]
@@ -43,27 +51,49 @@ fn depth_hides_nothing() {
 fn what_was_removed_is_room_again() {
     let dir = tempfile::tempdir().unwrap();
     let disk = disk(dir.path(), 2 << 20);
-    disk.admit(1 << 20).unwrap();
+    fill(&disk, 1 << 20).unwrap();
     fs::write(dir.path().join("a"), vec![1; 1 << 20]).unwrap();
-    let error = disk.admit(3 << 20).unwrap_err();
+    let error = fill(&disk, 3 << 20).unwrap_err();
     assert_eq!(error.rule(), Some("disk.quota"), "{error}");
-    disk.admit(512 << 10).unwrap();
+    fill(&disk, 512 << 10).unwrap();
     fs::write(dir.path().join("b"), vec![1; 2 << 20]).unwrap();
-    assert!(disk.admit(1).is_err() || disk.file_limit(9).unwrap() == 9);
+    assert!(fill(&disk, 1).is_err() || disk.file_limit(9).unwrap() == 9);
     disk.measure();
     assert_eq!(disk.file_limit(9).unwrap(), 0, "a command may read and remove");
     fs::remove_file(dir.path().join("b")).unwrap();
     assert_eq!(disk.file_limit(9).unwrap(), 9);
-    disk.admit(1).unwrap();
+    fill(&disk, 1).unwrap();
 }
 
 #[test]
 fn a_full_disk_takes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let limits = DiskLimits { quota: 0, reserve: Some(u64::MAX) };
-    let disk = Disk::new(vec![dir.path().to_owned()], limits);
-    let error = disk.admit(1).unwrap_err();
+    let disk = Arc::new(Disk::new(vec![dir.path().to_owned()], limits));
+    let error = fill(&disk, 1).unwrap_err();
     assert_eq!(error.rule(), Some("disk.reserve"), "{error}");
     assert_eq!(disk.file_limit(9).unwrap_err().rule(), Some("disk.reserve"));
     assert!(!error.to_string().contains(dir.path().to_str().unwrap()), "{error}");
+}
+
+#[test]
+fn what_many_stage_at_once_is_counted_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = disk(dir.path(), 10 << 20);
+    let mut claims: Vec<Claim> = (0..4).map(|_| Disk::claim(&disk)).collect();
+    let mut given = 0;
+    // Each asks in turn; a walk in between finds nothing of what the others were given.
+    for turn in 0..40 {
+        given += u64::from(claims[turn % 4].grow(1 << 20).is_ok());
+        disk.measure();
+    }
+    assert_eq!(given, 10, "megabytes");
+    // Who gives up makes room; who lands does not.
+    let lands = claims.pop().unwrap();
+    fs::write(dir.path().join("f"), vec![1; lands.bytes as usize]).unwrap();
+    lands.landed();
+    drop(claims);
+    let mut rest = Disk::claim(&disk);
+    let more = (0..20).take_while(|_| rest.grow(1 << 20).is_ok()).count();
+    assert_eq!(more, 8, "the one that landed took two of the ten");
 }

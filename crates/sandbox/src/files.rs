@@ -17,4 +17,4 @@ pub(crate) use ops::{list, modify_read, open, read, remove, stat};
 pub(crate) use place::{OpenRoot, Place, Root, Roots, explain};
 pub(crate) use resolve::resolve;
 pub(crate) use walk::is_noise;
-pub(crate) use write::{Change, FileKey, append, create_or_replace, key, receive};
+pub(crate) use write::{Change, FileKey, Reception, append, create_or_replace, key};

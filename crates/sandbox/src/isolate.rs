@@ -128,7 +128,8 @@ pub(crate) fn try_out_bare(identity: &Identity, abi: u32, home: &Path) -> Result
     let cwd = home.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
     let (writable, readable) = (&[], &[]);
     let network = &Network::Off;
-    let order = BareOrder { abi, identity, writable, readable, cwd, network, file_limit: FILE_LIMIT };
+    let hidden = home;
+    let order = BareOrder { abi, identity, writable, readable, hidden, cwd, network, file_limit: FILE_LIMIT };
     let plan = BarePlan::new(order).map_err(SetupFailure::other)?;
     // Whoever the command is, it must be able to pass through what lies above the home.
     try_confinement(Confinement::Bare(plan), "cd -P \"$(pwd -P)\"")

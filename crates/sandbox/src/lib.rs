@@ -21,6 +21,7 @@ mod isolate;
 mod local;
 mod locks;
 mod mask;
+mod mounts;
 mod open;
 mod path;
 mod permissions;
@@ -40,7 +41,8 @@ pub use background::{Background, JobReport, JobState, MAX_BACKGROUND};
 pub use config::{Mount, SandboxConfig};
 pub use contract::{
     Capabilities, Entry, EntryKind, GlobQuery, GlobResult, GrepFile, GrepMatch, GrepOutput, GrepQuery,
-    GrepResult, LineQuery, Lines, Listing, Sandbox, SandboxProvider, Shows, Stat, WriteMode,
+    GrepResult, Layout, LineQuery, Lines, Listing, MountPoint, Sandbox, SandboxProvider, Shows, Stat,
+    WriteMode,
 };
 pub use dirs::ThreadDirs;
 pub use egress::{HostRule, Network};

@@ -14,7 +14,6 @@ use crate::contract::{
     WriteMode,
 };
 use crate::disk::{Disk, DiskLimits};
-use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::exec::{Exec, ExecOutput, Exit, OutputSink};
 use crate::files::{self, Change, Place, Roots};
@@ -103,12 +102,15 @@ impl LocalSandbox {
         let disk = Arc::clone(&self.disk);
         Self::with(roots, path, move |roots, path| {
             let _held = held;
-            disk.admit(content.len() as u64)?;
+            let mut claim = Disk::claim(&disk);
+            claim.grow(content.len() as u64)?;
             match mode {
-                WriteMode::Append => files::append(roots, path, &content),
-                WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true),
-                WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false),
+                WriteMode::Append => files::append(roots, path, &content)?,
+                WriteMode::Overwrite => files::create_or_replace(roots, path, &content, true)?,
+                WriteMode::CreateNew => files::create_or_replace(roots, path, &content, false)?,
             }
+            claim.landed();
+            Ok(())
         })
         .await
     }
@@ -128,13 +130,8 @@ impl LocalSandbox {
     }
 }
 
-/// How many parts of a file that is received wait to be written.
-const QUEUED: usize = 4;
-
-/// Of a file that is received. A sender that goes away without the end has not sent it all.
-enum Part {
-    More(bytes::Bytes),
-    End,
+async fn next_part(parts: &mut dyn Incoming, path: &VPath) -> Result<Option<bytes::Bytes>> {
+    parts.next().await.map_err(|source| SandboxError::io(path, source))
 }
 
 #[async_trait]
@@ -144,13 +141,7 @@ impl Sandbox for LocalSandbox {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let tier = self.shared.tier().tier;
-        let network = match (tier, &self.shared.config.network) {
-            (Tier::Host, _) | (Tier::Isolated | Tier::Landlock, Network::Allow) => true,
-            (Tier::Isolated, Network::Hosts(hosts)) => !hosts.is_empty(),
-            _ => false,
-        };
-        Capabilities { tier, network }
+        self.shared.capabilities()
     }
 
     fn path(&self, text: &str) -> Result<VPath, PathError> {
@@ -210,36 +201,30 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn receive(&self, path: &VPath, parts: &mut dyn Incoming, replace: bool) -> Result<u64> {
+        // A sender may stall for ever. While it does, it takes neither a thread nor the file's lock, and before its
+        // first part no descriptor either.
+        let mut part = next_part(parts, path).await?;
+        let mut reception =
+            self.with_roots(path, move |roots, path| files::Reception::begin(roots, path, replace)).await?;
+        let mut claim = Disk::claim(&self.disk);
+        while let Some(bytes) = part {
+            (reception, claim) = self
+                .with_roots(path, move |_, _| {
+                    claim.grow(bytes.len() as u64)?;
+                    reception.take(&bytes)?;
+                    Ok((reception, claim))
+                })
+                .await?;
+            part = next_part(parts, path).await?;
+        }
         let held = self.hold(&self.roots, path, Change::Write).await?;
-        let (send, mut received) = tokio::sync::mpsc::channel(QUEUED);
-        let disk = Arc::clone(&self.disk);
-        // The writer waits for parts, and nobody waits for it but the sender.
-        let writing = Self::with(&self.roots, path, move |roots, path| {
+        self.with_roots(path, move |_, _| {
             let _held = held;
-            let mut staged = 0;
-            files::receive(roots, path, replace, &mut || match received.blocking_recv() {
-                Some(Part::More(part)) => {
-                    disk.admit_behind(staged, part.len() as u64)?;
-                    staged += part.len() as u64;
-                    Ok(Some(part))
-                }
-                Some(Part::End) => Ok(None),
-                None => Err(SandboxError::io(path, io::Error::from(io::ErrorKind::UnexpectedEof))),
-            })
-        });
-        let sending = async {
-            loop {
-                let part = parts.next().await.map_err(|source| SandboxError::io(path, source))?;
-                let last = part.is_none();
-                // The writer has gone where it failed, and says why itself.
-                if send.send(part.map_or(Part::End, Part::More)).await.is_err() || last {
-                    drop(send);
-                    return Ok(());
-                }
-            }
-        };
-        let (written, sent) = tokio::join!(writing, sending);
-        sent.and(written)
+            let size = reception.finish()?;
+            claim.landed();
+            Ok(size)
+        })
+        .await
     }
 
     async fn open(&self, path: &VPath) -> Result<OpenFile> {

@@ -12,6 +12,7 @@ use std::path::Path;
 use memchr::memmem::Finder;
 
 use crate::files::Roots;
+use crate::mounts::MountTable;
 use crate::path::{USER_DATA, WORKSPACE};
 
 /// How far before a path that is known its unknown beginning may reach: as far as a path can.
@@ -34,7 +35,7 @@ struct Needle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begins {
     Anywhere,
-    /// A name at the root, such as `/tmp`, is one only where no other name stands before it.
+    /// A name such as `/tmp` is one only where no other name stands before it.
     AtTheRoot,
     /// The kernel shows paths from the root of their file system, so what stands before the needle varies.
     Above,
@@ -72,6 +73,19 @@ impl HostMask {
         if let Some(host) = host.to_str() {
             let at_the_root = host.matches('/').count() == 1;
             self.add(host, shown, if at_the_root { Begins::AtTheRoot } else { Begins::Anywhere });
+        }
+        self
+    }
+
+    /// Shows what the kernel says the roots were mounted from. That of a thread is known whatever stands before it.
+    pub(crate) fn with_origins(mut self, roots: &Roots, mounts: &MountTable) -> Self {
+        for root in roots.0.iter().filter(|root| !root.is_archive() && !root.shown_at.is_under(USER_DATA)) {
+            let origin = mounts.origin(root.host.as_path());
+            // A single name says nothing about the host, and is too common a word to replace.
+            let told = |path: &&str| path.matches('/').count() > 1;
+            if let Some(origin) = origin.as_deref().and_then(Path::to_str).filter(told) {
+                self.add(origin, root.shown_at.as_str(), Begins::AtTheRoot);
+            }
         }
         self
     }

@@ -169,9 +169,7 @@ fn roots_in_words(more_roots: &[String]) -> String {
         words.push_str(", ");
         words.push_str(root);
     }
-    words.push_str(" or ");
-    words.push_str(SKILLS);
-    words
+    format!("{words}, {SKILLS} or {USER_SKILLS}")
 }
 
 fn shorten(text: &str) -> String {

@@ -23,6 +23,8 @@ fn roots_and_what_is_below_them_are_inside() {
         OUTPUTS,
         SKILLS,
         "/mnt/skills/public/x/SKILL.md",
+        USER_SKILLS,
+        "/mnt/user-skills/own/SKILL.md",
         LARGE_RESULTS,
         "/conversation_history/a.md",
     ] {
@@ -42,6 +44,15 @@ fn everything_else_is_outside() {
         "/mnt/user-data/other",
         "/mnt/user-data/workspaces",
         "/mnt/skillset",
+        "/mnt/user-skillset",
+        "/mnt/user-skills/../user-data2",
+        "/MNT/user-data/workspace",
+        "/mnt/User-Data/workspace/x",
+        "/mnt\\user-data\\workspace",
+        "/c:/mnt/user-data/workspace",
+        // Two dots that are one letter, and slashes that are none.
+        "/mnt/user-data/\u{2025}/workspace",
+        "/mnt\u{2215}user-data/workspace",
         "/mnt/user-data/workspace/../../../etc",
         "../../../../..",
         "/..",
@@ -54,12 +65,39 @@ fn everything_else_is_outside() {
     }
 }
 
+/// What another system would take for a drive, a directory or the name of another file.
+#[test]
+fn what_means_something_elsewhere_is_a_plain_name_here() {
+    for name in [
+        "C:",
+        "c:\\windows\\win.ini",
+        "C:etc",
+        "..\\..\\etc\\passwd",
+        "\\\\server\\share",
+        "a\\..\\b",
+        "con",
+        "NUL.txt",
+        "f:stream",
+        "caf\u{e9}",
+        "cafe\u{301}",
+        "README",
+        "readme",
+        "\u{2025}",
+        "%2e%2e%2fetc",
+    ] {
+        let path = VPath::parse(name).unwrap();
+        assert_eq!(path.as_str(), format!("{WORKSPACE}/{name}"), "it is kept as it was written");
+        assert_eq!(path.file_name(), name);
+    }
+    assert!(matches!(VPath::parse("C:/../../../x"), Err(PathError::Outside { .. })), "a slash is one");
+}
+
 #[test]
 fn errors_say_what_to_do() {
     assert_eq!(
         VPath::parse("/etc/passwd").unwrap_err().to_string(),
         "outside the sandbox: `/etc/passwd`; use /mnt/user-data/workspace, /mnt/user-data/uploads, \
-         /mnt/user-data/outputs or /mnt/skills"
+         /mnt/user-data/outputs, /mnt/skills or /mnt/user-skills"
     );
     assert_eq!(VPath::parse(""), Err(PathError::Empty));
     assert_eq!(
@@ -91,13 +129,13 @@ proptest! {
     fn parsing_never_escapes_and_is_idempotent(
         text in prop_oneof![
             ".*",
-            "(/|\\.|\\.\\.|mnt|user-data|workspace|outputs|skills|etc|a|\0|\n| ){0,24}",
-            "(/mnt/user-data/(workspace|uploads|outputs)|/mnt/skills)?(/(\\.\\.|\\.|a|é))*/?",
+            "(/|\\.|\\.\\.|mnt|user-data|workspace|outputs|skills|user-skills|etc|a|C:|\\\\|\0|\n| ){0,24}",
+            "(/mnt/user-data/(workspace|uploads|outputs)|/mnt/(user-)?skills)?(/(\\.\\.|\\.|a|é|e\u{301}|\\\\))*/?",
         ]
     ) {
         if let Ok(path) = VPath::parse(&text) {
             let inside = path.as_str() == USER_DATA
-                || THREAD_ROOTS.iter().chain([&SKILLS]).any(|root| path.is_under(root));
+                || THREAD_ROOTS.iter().chain([&SKILLS, &USER_SKILLS]).any(|root| path.is_under(root));
             prop_assert!(inside, "{path}");
             prop_assert!(!path.as_str().split('/').skip(1).any(|part| matches!(part, "" | "." | "..")));
             prop_assert!(!path.as_str().contains('\0') && path.as_str().len() <= MAX_LEN);

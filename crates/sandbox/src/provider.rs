@@ -11,12 +11,14 @@ use hart_types::{SandboxId, ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::SandboxConfig;
-use crate::contract::{Sandbox, SandboxProvider};
-use crate::dirs::{ThreadDirs, safe_name};
+use crate::contract::{Capabilities, Layout, MountPoint, Sandbox, SandboxProvider};
+use crate::dirs::{ThreadDirs, UserDirs, let_read, safe_name};
+use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
 use crate::local::LocalSandbox;
 use crate::locks::FileLocks;
+use crate::mounts::MountTable;
 use crate::path::{
     HISTORY, HostPath, LARGE_RESULTS, OUTPUTS, SKILLS, UPLOADS, USER_SKILLS, VPath, WORKSPACE,
 };
@@ -42,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) closing: CancellationToken,
     pub(crate) locks: FileLocks,
     setting: OnceLock<Setting>,
+    mounts: OnceLock<MountTable>,
 }
 
 impl Shared {
@@ -53,6 +56,21 @@ impl Shared {
     pub(crate) fn tier(&self) -> &TierReport {
         &self.setting().report
     }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        let tier = self.tier().tier;
+        let network = match (tier, &self.config.network) {
+            (Tier::Host, _) | (Tier::Isolated | Tier::Landlock, Network::Allow) => true,
+            (Tier::Isolated, Network::Hosts(hosts)) => !hosts.is_empty(),
+            _ => false,
+        };
+        Capabilities::new(tier, network)
+    }
+
+    /// Read once: what lies where does not change below a running hart.
+    pub(crate) fn mounts(&self) -> &MountTable {
+        self.mounts.get_or_init(MountTable::read)
+    }
 }
 
 impl LocalSandboxProvider {
@@ -63,7 +81,7 @@ impl LocalSandboxProvider {
             what: format!("the home directory has no absolute form: {source}"),
             fix: "name an existing directory".to_owned(),
         })?;
-        refuse_mounts_over(&home, &config)?;
+        refuse_to_show(&home, &config, skills.as_deref())?;
         for mount in config.mounts.iter().filter(|mount| !mount.host_path.is_dir()) {
             tracing::warn!(
                 at = mount.container_path,
@@ -78,6 +96,7 @@ impl LocalSandboxProvider {
             closing: CancellationToken::new(),
             locks: FileLocks::default(),
             setting: OnceLock::new(),
+            mounts: OnceLock::new(),
         };
         Ok(Self { shared: Arc::new(shared), skills, sandboxes: Mutex::default() })
     }
@@ -88,7 +107,7 @@ impl LocalSandboxProvider {
 
     /// Where a user's own skills are; shown read-only at `/mnt/user-skills` if they are there.
     pub fn user_skills(&self, user: &UserId) -> PathBuf {
-        ThreadDirs::new(&self.shared.home, user, &ThreadId::from("-")).user_skills().as_path().to_owned()
+        UserDirs::new(&self.shared.home, user).skills().as_path().to_owned()
     }
 
     /// Where a path of a thread is on this machine: for showing it to the user, not for opening it.
@@ -106,7 +125,7 @@ impl LocalSandboxProvider {
             (OUTPUTS, dirs.outputs(), true),
             (LARGE_RESULTS, dirs.large_results(), false),
             (HISTORY, dirs.history(), false),
-            (USER_SKILLS, dirs.user_skills(), false),
+            (USER_SKILLS, dirs.of_user().skills(), false),
         ];
         let mut roots: Vec<Root> = own
             .into_iter()
@@ -124,16 +143,37 @@ impl LocalSandboxProvider {
     }
 }
 
-/// Such a mount would show every thread the files of all others.
-fn refuse_mounts_over(home: &Path, config: &SandboxConfig) -> Result<()> {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    match config.mounts.iter().find(|mount| real(home).starts_with(real(&mount.host_path))) {
-        None => Ok(()),
-        Some(mount) => Err(SandboxError::BadConfig {
-            what: format!("the mount at `{}` contains the home directory of hart", mount.container_path),
-            fix: "mount a directory that holds only what threads may see".to_owned(),
-        }),
+/// What contains the home, or lies among the users' files, would show every thread the files of all others.
+fn refuse_to_show(home: &Path, config: &SandboxConfig, skills: Option<&Path>) -> Result<()> {
+    let (home, users) = (real(home), real(&home.join("users")));
+    let mounts = config.mounts.iter().map(|mount| (mount.container_path.as_str(), mount.host_path.as_path()));
+    for (shown_at, host) in mounts.chain(skills.map(|skills| (SKILLS, skills))) {
+        let host = real(host);
+        let what = if home.starts_with(&host) {
+            "contains the home directory of hart"
+        } else if host.starts_with(&users) {
+            "lies among the files of threads, in the home directory of hart"
+        } else {
+            continue;
+        };
+        return Err(SandboxError::BadConfig {
+            what: format!("what `{shown_at}` shall show {what}"),
+            fix: "name a directory that holds only what all threads may see".to_owned(),
+        });
     }
+    Ok(())
+}
+
+/// Where a path leads, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
+    found.map_or_else(
+        || path.to_owned(),
+        |(above, real)| match path.strip_prefix(above) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+    )
 }
 
 #[async_trait]
@@ -148,12 +188,23 @@ impl SandboxProvider for LocalSandboxProvider {
         let dirs = self.thread_dirs(thread, user);
         let roots = self.roots(&dirs);
         let shared = Arc::clone(&self.shared);
+        // What hart made itself. A folder of the operator's own stays as it is.
+        let skills = self.skills.iter().filter(|skills| skills.starts_with(&self.shared.home)).cloned();
+        let skills: Vec<_> = skills.chain([dirs.of_user().skills().as_path().to_owned()]).collect();
         let create = move || {
             dirs.create()?;
             if rustix::process::geteuid().is_root()
                 && let Some(owner) = shared.setting().identity.owner()
             {
                 dirs.give_to(owner)?;
+                for skills in skills {
+                    match let_read(&skills, owner) {
+                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                            tracing::warn!(%error, "commands cannot read all skills");
+                        }
+                        _ => {}
+                    }
+                }
                 if shared.tier().tier == Tier::Landlock {
                     dirs.let_pass()?;
                 }
@@ -197,5 +248,12 @@ impl SandboxProvider for LocalSandboxProvider {
 
     fn tier(&self) -> TierReport {
         self.shared.tier().clone()
+    }
+
+    fn layout(&self) -> Layout {
+        let mounts = self.shared.config.mounts.iter().filter(|mount| mount.host_path.is_dir());
+        let mounts =
+            mounts.map(|mount| MountPoint { path: mount.container_path.clone(), read_only: mount.read_only });
+        Layout { capabilities: self.shared.capabilities(), mounts: mounts.collect() }
     }
 }

@@ -10,7 +10,7 @@ use hart_types::{SandboxId, ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::{
-    Capabilities, EntryKind, GlobQuery, GlobResult, GrepQuery, GrepResult, LineQuery, Lines, Listing,
+    Capabilities, EntryKind, GlobQuery, GlobResult, GrepQuery, GrepResult, Layout, LineQuery, Lines, Listing,
     Sandbox, SandboxProvider, Shows, Stat, WriteMode,
 };
 use crate::error::Result;
@@ -57,6 +57,10 @@ impl SandboxProvider for RestrictedSandboxes {
 
     fn tier(&self) -> TierReport {
         self.inner.tier()
+    }
+
+    fn layout(&self) -> Layout {
+        self.inner.layout()
     }
 }
 

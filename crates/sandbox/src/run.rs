@@ -73,7 +73,7 @@ pub(crate) async fn supervise(
             let mut taps = streams(&mask);
             let (audit, denied) = Audit::new();
             for (rule, detail) in named {
-                audit.denied(rule, detail);
+                audit.named(rule, detail);
             }
             let guards = guards(descriptors, watch, shared, audit.clone());
             let exit = confined(running, &mut taps, stop, guards, (audit, denied), group, disk).await?;

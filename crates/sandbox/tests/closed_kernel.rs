@@ -11,7 +11,7 @@ use hart_sandbox::{
 };
 use hart_types::{ThreadId, UserId};
 
-use crate::support::{Place, path};
+use crate::support::{Place, only_skills_were_opened, path, private_skills, skills_are_read};
 
 /// Set only in the second process of a test, to the home directory to use there.
 const HELPER: &str = "HART_SANDBOX_TEST_CLOSED";
@@ -143,15 +143,43 @@ async fn a_list_of_hosts_is_refused_where_nothing_can_enforce_it() {
     assert_eq!(provider.tier().tier, Tier::Landlock, "{}", provider.tier());
 }
 
+#[tokio::test]
+async fn a_home_inside_the_visible_system_is_closed_without_namespaces_too() {
+    let test = "closed_kernel::a_home_inside_the_visible_system_is_closed_without_namespaces_too";
+    let Some(_) = in_a_closed_kernel(test, true).await else { return };
+    // Only root may make one there.
+    let Ok(temporary) = tempfile::tempdir_in("/opt") else { return };
+    let home = temporary.path().join("hart");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("hart.db"), "database").unwrap();
+    std::fs::write(temporary.path().join("tool"), "a tool").unwrap();
+    std::os::unix::fs::symlink(&home, temporary.path().join("alias")).unwrap();
+    let provider = LocalSandboxProvider::new(SandboxConfig::default(), home.clone(), None).unwrap();
+    assert_eq!(provider.tier().tier, Tier::Landlock, "{}", provider.tier());
+    let other = provider.acquire(&ThreadId::from("other"), &UserId::from("u")).await.unwrap();
+    other.write(&path("f"), b"of another thread", WriteMode::Overwrite).await.unwrap();
+    let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
+    let command = format!(
+        "for hidden in {0} {1}/alias; do ls -A $hidden; cat $hidden/hart.db; \
+         cat $hidden/users/u/threads/other/user-data/workspace/f; done; \
+         cat {1}/tool; echo; echo mine > f && cat f; /usr/bin/env true && echo ran",
+        home.display(),
+        temporary.path().display(),
+    );
+    let output = sandbox.exec(Exec::new(command), None, &Default::default()).await.unwrap();
+    assert_eq!(output.stdout, "a tool\nmine\nran\n", "{output:?}");
+}
+
 /// Set only in the second process of the test below.
 const AS_ROOT: &str = "HART_SANDBOX_TEST_ROOT_WITHOUT_NAMESPACES";
 
 #[tokio::test]
 async fn without_namespaces_a_root_hart_still_runs_commands_as_another_user() {
     if let Some(home) = std::env::var_os(AS_ROOT).map(PathBuf::from) {
+        let skills = private_skills(&home, "u");
         let start = async |run_as: u32| {
             let config = SandboxConfig { run_as, ..SandboxConfig::default() };
-            let provider = LocalSandboxProvider::new(config, home.clone(), None).unwrap();
+            let provider = LocalSandboxProvider::new(config, home.clone(), Some(skills.clone())).unwrap();
             let sandbox = provider.acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
             (provider.tier().to_string(), sandbox)
         };
@@ -166,6 +194,8 @@ async fn without_namespaces_a_root_hart_still_runs_commands_as_another_user() {
         let made = home.join("users/u/threads/t/user-data/workspace/w");
         assert_eq!(std::fs::metadata(made).unwrap().uid(), 65_532);
         assert_eq!(sandbox.read(&path("w")).await.unwrap(), b"w\n");
+        skills_are_read(&*sandbox).await;
+        only_skills_were_opened(&home);
         // Where that user cannot get to its files, commands stay root, and the report says why.
         std::fs::set_permissions(home.parent().unwrap(), PermissionsExt::from_mode(0o700)).unwrap();
         let (report, sandbox) = start(65_533).await;
@@ -173,6 +203,7 @@ async fn without_namespaces_a_root_hart_still_runs_commands_as_another_user() {
         let output =
             sandbox.exec(Exec::new("id -u; cat /etc/shadow"), None, &Default::default()).await.unwrap();
         assert_eq!(output.stdout, "0\n", "{output:?}");
+        skills_are_read(&*sandbox).await;
         return;
     }
     let Some(place) = Place::isolated().await else { return };

@@ -280,6 +280,38 @@ async fn a_home_inside_the_visible_system_is_covered() {
 }
 
 #[tokio::test]
+async fn a_home_that_is_a_directory_of_the_system_is_not_shown() {
+    // In a mount namespace of its own, where `/opt` is empty and may be filled.
+    const AS_HOME: &str = "HART_SANDBOX_TEST_OPT_IS_HOME";
+    if std::env::var_os(AS_HOME).is_some() {
+        std::fs::write("/opt/hart.db", "database").unwrap();
+        let provider = hart_sandbox::LocalSandboxProvider::new(Default::default(), "/opt".into(), None);
+        let sandbox = provider.unwrap().acquire(&ThreadId::from("t"), &UserId::from("u")).await.unwrap();
+        let exec = hart_sandbox::Exec::new("ls -A /opt; cat /opt/hart.db; echo mine > f && cat f");
+        let output = sandbox.exec(exec, None, &Default::default()).await.unwrap();
+        assert_eq!(output.stdout, "mine\n", "{output:?}");
+        return;
+    }
+    let Some(_) = Place::isolated().await else { return };
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let test = "confinement::a_home_that_is_a_directory_of_the_system_is_not_shown";
+    let mount = "mount -t tmpfs tmpfs /opt && exec \"$@\"";
+    let output = std::process::Command::new("/usr/bin/unshare")
+        .args(["-m", "--propagation", "private", "/bin/sh", "-c", mount, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--nocapture", "--exact", test])
+        .env(AS_HOME, "1")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{output:?}"
+    );
+}
+
+#[tokio::test]
 async fn limits_are_in_force() {
     let Some(place) = Place::isolated().await else { return };
     let processes = if rustix::process::geteuid().is_root() { 16_384 } else { 512 };

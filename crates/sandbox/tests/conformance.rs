@@ -6,17 +6,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hart_sandbox::{
-    EntryKind, Exec, Exit, GlobQuery, GrepQuery, LocalSandboxProvider, Sandbox, SandboxConfig, SandboxError,
-    SandboxProvider, Stream, Tier, WriteMode,
+    EntryKind, Exec, Exit, GlobQuery, GrepQuery, LineQuery, LocalSandboxProvider, Sandbox, SandboxConfig,
+    SandboxError, SandboxProvider, Stream, Tier, WriteMode,
 };
 use hart_types::{ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
 
 use crate::closed_kernel::in_a_closed_kernel;
-use crate::support::{PATIENCE, Place, path};
+use crate::streams::parts;
+use crate::support::{PATIENCE, Place, path, private_skills, skills_are_read};
 
 async fn suite(sandbox: Arc<dyn Sandbox>) {
     files(&*sandbox).await;
+    streams(&*sandbox).await;
+    skills_are_read(&*sandbox).await;
     archives(&*sandbox).await;
     searches(&*sandbox).await;
     commands(&*sandbox).await;
@@ -48,6 +51,29 @@ async fn files(sandbox: &dyn Sandbox) {
     for outside in ["/etc/passwd", "../../../etc/passwd", "/mnt/user-data/../x", ""] {
         assert!(sandbox.path(outside).is_err(), "{outside}");
     }
+}
+
+/// Files by their parts, and what is told about them.
+async fn streams(sandbox: &dyn Sandbox) {
+    let file = path("p/q.txt");
+    assert_eq!(sandbox.receive(&file, &mut parts(&["one\ntwo\n", "three"]), false).await.unwrap(), 13);
+    let again = sandbox.receive(&file, &mut parts(&["x"]), false).await.unwrap_err();
+    assert!(matches!(again, SandboxError::AlreadyExists(_)), "{again}");
+    let open = sandbox.open(&file).await.unwrap();
+    let before = sandbox.mark(&file).await.unwrap();
+    assert_eq!(sandbox.mark(&file).await.unwrap(), before);
+    assert_eq!(sandbox.receive(&file, &mut parts(&["new\n", "lines\n"]), true).await.unwrap(), 10);
+    assert_ne!(sandbox.mark(&file).await.unwrap(), before);
+    assert_eq!((open.size(), open.read_at(4, 3).await.unwrap()), (13, "two".into()));
+    let query = LineQuery { first: 2, last: 9, max_bytes: 100 };
+    let lines = sandbox.read_lines(&file, query).await.unwrap();
+    assert_eq!((lines.text.as_slice(), lines.total), (&b"lines\n"[..], Some(2)));
+    assert_eq!(sandbox.resolve(&file).await.unwrap(), file);
+    let read_only = sandbox.path("/mnt/skills/x").unwrap();
+    let refused = sandbox.receive(&read_only, &mut parts(&["x"]), true).await.unwrap_err();
+    assert!(matches!(refused, SandboxError::ReadOnly(_)), "{refused}");
+    assert!(matches!(sandbox.open(&path("p")).await, Err(SandboxError::IsDirectory(_))));
+    assert!(matches!(sandbox.mark(&path("p/none")).await, Err(SandboxError::NotFound(_))));
 }
 
 /// What hart keeps for the thread: read by tools and commands, written by neither.
@@ -152,11 +178,12 @@ async fn endings(sandbox: &dyn Sandbox) {
 #[tokio::test]
 async fn isolated() {
     let Some(place) = Place::isolated().await else { return };
-    suite(Arc::clone(&place.sandbox)).await;
+    local(place.home.clone(), SandboxConfig::default(), Tier::Isolated).await;
 }
 
 async fn local(home: std::path::PathBuf, config: SandboxConfig, tier: Tier) {
-    let provider = LocalSandboxProvider::new(config, home, None).unwrap();
+    let skills = private_skills(&home, "u");
+    let provider = LocalSandboxProvider::new(config, home, Some(skills)).unwrap();
     let sandbox = provider.acquire(&ThreadId::from("c"), &UserId::from("u")).await.unwrap();
     assert_eq!(sandbox.capabilities().tier, tier, "{}", provider.tier());
     suite(sandbox).await;

@@ -117,9 +117,24 @@ async fn programs_find_the_proxy() {
         crate::support::skipped("needs curl");
         return;
     }
-    let output = place.run(&format!("no_proxy= NO_PROXY= curl -sS http://localhost:{port}/path")).await;
-    assert!(output.stdout.starts_with("GET /path HTTP/1.1\r\nHost: localhost"), "{output:?}");
+    for host in ["127.0.0.1", "localhost"] {
+        let output = place.run(&format!("curl -sS http://{host}:{port}/path")).await;
+        assert!(
+            output.stdout.starts_with(&format!("GET /path HTTP/1.1\r\nHost: {host}")),
+            "{host}: {output:?}"
+        );
+    }
     server.abort();
+}
+
+#[tokio::test]
+async fn what_is_the_sandboxs_own_goes_around_the_proxy() {
+    let Some(place) = place_with(&["127.0.0.1:18777".to_owned(), "*.localhost".to_owned()]).await else {
+        return;
+    };
+    assert_eq!(place.stdout("echo $no_proxy $NO_PROXY").await, "localhost,::1 localhost,::1");
+    let Some(place) = place_with(&["example.org".to_owned()]).await else { return };
+    assert_eq!(place.stdout("echo $no_proxy").await, "localhost,127.0.0.1,::1");
 }
 
 #[tokio::test]

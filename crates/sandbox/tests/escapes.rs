@@ -155,6 +155,11 @@ const TABLE: &[(&str, In, &str)] = &[
     ("seccomp.socket", All, "perl -e 'socket(S, 40, 1, 0) or exit 1'"),
     ("seccomp.socket", All, "perl -e 'socket(S, 17, 3, 0) or exit 1'"),
     ("seccomp.socket", All, "perl -e 'socket(S, 38, 5, 0) or exit 1'"),
+    // Of netlink: the audit log, the firewall, kernel modules' own protocols, what devices come and go.
+    ("seccomp.socket", All, "perl -e 'socket(S, 16, 3, 9) or exit 1'"),
+    ("seccomp.socket", All, "perl -e 'socket(S, 16, 3, 12) or exit 1'"),
+    ("seccomp.socket", All, "perl -e 'socket(S, 16, 2, 16) or exit 1'"),
+    ("seccomp.socket", All, "perl -e 'socket(S, 16, 2, 15) or exit 1'"),
     ("seccomp.privilege", All, "perl -e 'socket(S, 2, 3, 1) or exit 1'"),
     // Bombs' fuses, and what stays.
     ("rlimit.core", All, "ulimit -c unlimited"),
@@ -320,6 +325,8 @@ async fn ordinary_work_leaves_no_line() {
         "echo 'see /etc/shadow' > note; printf '%s' /root; sed -n '/x/p' note; awk '/see/ {print $1}' note; ulimit -c 0",
         "[ ! -x /usr/bin/python3 ] || python3 -c 'import json, tempfile, threading; \
          threading.Thread(target=int).start(); open(\"j\", \"w\").write(json.dumps([1])); tempfile.mkdtemp()'",
+        // Interfaces are listed through netlink.
+        "[ ! -x /usr/bin/perl ] || perl -e 'socket(S, 16, 3, 0) or exit 1'",
         "[ ! -x /usr/bin/git ] || (git init -q g && cd g && echo x > f && git add f && git -c user.name=a -c user.email=b \
          commit -qm x && git clone -q . ../h)",
     ] {

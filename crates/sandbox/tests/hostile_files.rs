@@ -202,3 +202,20 @@ async fn paths_outside_are_refused_by_name() {
     }
     assert!(matches!(VPath::parse("a\0b"), Err(PathError::Nul { .. })));
 }
+
+/// One file under two spellings would be a way past a rule about the other, or over another's content.
+#[tokio::test]
+async fn names_that_look_alike_are_different_files() {
+    let Some(place) = Place::isolated().await else { return };
+    let names = ["caf\u{e9}", "cafe\u{301}", "README", "readme", "a\\b", "C:", "..\\..\\x", "f:stream"];
+    for name in names {
+        place.sandbox.write(&path(name), name.as_bytes(), WriteMode::CreateNew).await.unwrap();
+    }
+    for name in names {
+        assert_eq!(place.sandbox.read(&path(name)).await.unwrap(), name.as_bytes(), "{name}");
+        assert_eq!(place.stdout(&format!("cat '{name}'")).await, name);
+    }
+    let listing = place.sandbox.list(&path("."), 3).await.unwrap();
+    assert_eq!(listing.entries.len(), names.len(), "all lie side by side: {listing:?}");
+    assert_eq!(std::fs::read_dir(place.workspace().parent().unwrap()).unwrap().count(), 3);
+}

@@ -52,8 +52,10 @@ const UNMAPPABLE: &str = "HART_SANDBOX_TEST_UNMAPPABLE";
 #[tokio::test]
 async fn where_owners_cannot_be_translated_files_are_given_away() {
     if let Some(home) = std::env::var_os(UNMAPPABLE) {
+        let home = std::path::PathBuf::from(home);
+        let skills = crate::support::private_skills(&home, "u");
         let provider =
-            hart_sandbox::LocalSandboxProvider::new(Default::default(), home.into(), None).unwrap();
+            hart_sandbox::LocalSandboxProvider::new(Default::default(), home.clone(), Some(skills)).unwrap();
         let sandbox = provider.acquire(&"t".into(), &"u".into()).await.unwrap();
         let report = provider.tier().to_string();
         assert!(report.contains("files owned by it"), "{report}");
@@ -62,6 +64,8 @@ async fn where_owners_cannot_be_translated_files_are_given_away() {
         let output = sandbox.exec(command, None, &Default::default()).await.unwrap();
         assert_eq!(output.stdout, "xy\n65532\n", "{output:?}");
         sandbox.remove(&path("d/g")).await.unwrap();
+        crate::support::skills_are_read(&*sandbox).await;
+        crate::support::only_skills_were_opened(&home);
         return;
     }
     let Some(place) = Place::isolated().await else { return };
@@ -75,6 +79,48 @@ async fn where_owners_cannot_be_translated_files_are_given_away() {
         .arg(std::env::current_exe().unwrap())
         .args(["--nocapture", "--exact", "identity::where_owners_cannot_be_translated_files_are_given_away"])
         .env(UNMAPPABLE, &place.home)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{output:?}"
+    );
+}
+
+/// Set in the second process of a test, to a directory that is a file system of its own.
+const OWN_FILE_SYSTEM: &str = "HART_SANDBOX_TEST_OWN_FILE_SYSTEM";
+
+#[tokio::test]
+async fn a_home_on_its_own_file_system_is_not_told_by_the_mounts() {
+    if let Some(top) = std::env::var_os(OWN_FILE_SYSTEM).map(std::path::PathBuf::from) {
+        let home = top.join("data/of-hart");
+        let skills = crate::support::private_skills(&home, "u");
+        std::fs::create_dir(home.join("shared")).unwrap();
+        let (host_path, container_path) = (home.join("shared"), "/mnt/shared".to_owned());
+        let mounts = vec![hart_sandbox::Mount { host_path, container_path, read_only: false }];
+        let config = hart_sandbox::SandboxConfig { mounts, ..Default::default() };
+        let provider = hart_sandbox::LocalSandboxProvider::new(config, home, Some(skills)).unwrap();
+        let sandbox = provider.acquire(&"t".into(), &"u".into()).await.unwrap();
+        let command = hart_sandbox::Exec::new("cat /proc/self/mountinfo; echo /x/data/of-hart/skills");
+        let shown = sandbox.exec(command, None, &Default::default()).await.unwrap().stdout;
+        for place in ["/mnt/skills", "/mnt/user-skills", "/mnt/shared", "/mnt/user-data/workspace"] {
+            assert!(shown.contains(&format!(" {place} {place} ")), "{place}: {shown}");
+        }
+        let told = shown.lines().filter(|line| line.contains("of-hart")).collect::<Vec<_>>();
+        assert_eq!(told, ["/x/data/of-hart/skills"], "another path is another path");
+        return;
+    }
+    let Some(place) = Place::isolated().await else { return };
+    if !root() {
+        return;
+    }
+    let test = "identity::a_home_on_its_own_file_system_is_not_told_by_the_mounts";
+    let mount = format!("mount -t tmpfs tmpfs \"${OWN_FILE_SYSTEM}\" && exec \"$@\"");
+    let output = Command::new("/usr/bin/unshare")
+        .args(["-m", "--propagation", "private", "/bin/sh", "-c", &mount, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--nocapture", "--exact", test])
+        .env(OWN_FILE_SYSTEM, &place.outside)
         .output()
         .unwrap();
     assert!(

@@ -11,6 +11,7 @@
     reason = "tests fail by panicking, and start processes and read the environment to do so"
 )]
 
+mod audit;
 mod bombs;
 mod closed_kernel;
 mod confinement;

@@ -8,6 +8,7 @@ use hart_sandbox::{
 };
 use serde_json::{Value, json};
 
+use crate::streams::parts;
 use crate::support::Place;
 
 struct Guarded {
@@ -73,12 +74,17 @@ async fn every_way_to_a_denied_file_is_closed() {
         assert!(is_forbidden(sandbox.read_lines(&path, all).await), "{name}");
         assert!(is_forbidden(sandbox.mark(&path).await), "{name}");
         assert!(is_forbidden(sandbox.stat(&path).await), "{name}");
+        assert!(is_forbidden(sandbox.open(&path).await), "{name}");
+        for replace in [false, true] {
+            assert!(is_forbidden(sandbox.receive(&path, &mut parts(&["x"]), replace).await), "{name}");
+        }
         assert!(is_forbidden(sandbox.write(&path, b"x", WriteMode::Append).await), "{name}");
         assert!(is_forbidden(sandbox.modify(&path, &mut |_| None).await), "{name}");
     }
     for name in ["secret/new", "dir/new/deeper", "secret/deep/key", "dir/deep/key"] {
         let path = sandbox.path(name).unwrap();
         assert!(is_forbidden(sandbox.write(&path, b"x", WriteMode::CreateNew).await), "{name}");
+        assert!(is_forbidden(sandbox.receive(&path, &mut parts(&["x"]), true).await), "{name}");
         assert!(is_forbidden(sandbox.remove(&path).await), "{name}");
     }
     assert_eq!(std::fs::read(workspace.join("secret/deep/key")).unwrap(), b"needle");

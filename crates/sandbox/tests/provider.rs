@@ -82,12 +82,29 @@ async fn a_mount_may_not_contain_the_home() {
     let temporary = tempfile::tempdir().unwrap();
     let home = temporary.path().join("home");
     std::fs::create_dir(&home).unwrap();
-    for host_path in [temporary.path().to_owned(), home.clone()] {
-        let mount = Mount { host_path, container_path: "/mnt/data".into(), read_only: true };
+    for host_path in [temporary.path().to_owned(), home.clone(), home.join("users"), home.join("users/u")] {
+        let mount =
+            Mount { host_path: host_path.clone(), container_path: "/mnt/data".into(), read_only: true };
         let config = SandboxConfig { mounts: vec![mount], ..SandboxConfig::default() };
         let error = LocalSandboxProvider::new(config, home.clone(), None).unwrap_err();
         assert!(matches!(error, SandboxError::BadConfig { .. }), "{error}");
+        let skills = LocalSandboxProvider::new(SandboxConfig::default(), home.clone(), Some(host_path));
+        let error = skills.unwrap_err();
+        assert!(error.to_string().contains("`/mnt/skills`"), "{error}");
     }
+    LocalSandboxProvider::new(SandboxConfig::default(), home.clone(), Some(home.join("skills"))).unwrap();
+}
+
+#[tokio::test]
+async fn a_home_that_is_not_there_yet_is_found_behind_a_link() {
+    let temporary = tempfile::tempdir().unwrap();
+    let real = temporary.path().join("real");
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, temporary.path().join("link")).unwrap();
+    let mount = Mount { host_path: real, container_path: "/mnt/data".into(), read_only: true };
+    let config = SandboxConfig { mounts: vec![mount], ..SandboxConfig::default() };
+    let home = temporary.path().join("link/home");
+    assert!(matches!(LocalSandboxProvider::new(config, home, None), Err(SandboxError::BadConfig { .. })));
 }
 
 #[test]

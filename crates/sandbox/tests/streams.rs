@@ -1,12 +1,14 @@
 //! Files that come and go in parts.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use hart_sandbox::{Incoming, SandboxError, WriteMode};
 
-use crate::support::{Place, path};
+use crate::support::{PATIENCE, Place, path};
 
 /// Parts, and then the end or an error.
 struct Parts(Vec<io::Result<&'static [u8]>>);
@@ -19,6 +21,11 @@ impl Incoming for Parts {
             false => self.0.remove(0).map(|part| Some(Bytes::from_static(part))),
         }
     }
+}
+
+/// Texts, and then the end.
+pub(crate) fn parts(texts: &[&'static str]) -> impl Incoming {
+    Parts(texts.iter().map(|text| Ok(text.as_bytes())).collect())
 }
 
 #[tokio::test]
@@ -55,6 +62,78 @@ async fn what_comes_in_counts_before_it_is_there() {
     let full = place.sandbox.receive(&path("large"), &mut parts(3), false).await;
     assert!(matches!(full, Err(SandboxError::DiskFull { .. })), "{full:?}");
     place.sandbox.receive(&path("small"), &mut parts(2), false).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_comes_in_at_once_is_counted_together() {
+    const LIMIT: u64 = 8 << 20;
+    const PART: usize = 256 << 10;
+    let place = Place::with(|config, _| {
+        config.disk_limit = LIMIT;
+        None
+    })
+    .await;
+    static BYTES: [u8; PART] = [7; PART];
+    let receive = |number: usize| {
+        let sandbox = Arc::clone(&place.sandbox);
+        async move {
+            let mut parts = Parts((0..12).map(|_| Ok(&BYTES[..])).collect());
+            sandbox.receive(&path(&format!("in/{number}")), &mut parts, false).await
+        }
+    };
+    let outcomes = (0..8).map(receive).collect::<tokio::task::JoinSet<_>>().join_all().await;
+    let landed: u64 = outcomes.iter().flatten().sum();
+    assert!(landed <= LIMIT, "{landed} bytes");
+    for failed in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+        assert_eq!(failed.rule(), Some("disk.quota"), "{failed}");
+    }
+    // Those that gave up have given back what was promised to them.
+    let mut parts = Parts((0..4).map(|_| Ok(&BYTES[..])).collect());
+    place.sandbox.receive(&path("after"), &mut parts, false).await.unwrap();
+}
+
+/// One part, and then nothing for ever.
+struct Stalled(Arc<AtomicUsize>, bool);
+
+#[async_trait]
+impl Incoming for Stalled {
+    async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        if !std::mem::replace(&mut self.1, true) {
+            return Ok(Some(Bytes::from_static(b"the first part")));
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn senders_that_stall_hold_nobody_up() {
+    const SENDERS: usize = 40;
+    // Fewer threads for blocking work than there are senders, as on any machine with enough of them.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().max_blocking_threads(4).build();
+    let runtime = runtime.unwrap();
+    let work = async {
+        let place = Place::new().await;
+        let stalled = Arc::new(AtomicUsize::new(0));
+        for number in 0..SENDERS {
+            let (sandbox, stalled) = (Arc::clone(&place.sandbox), Arc::clone(&stalled));
+            tokio::spawn(async move {
+                let file = path(&format!("in/{number}"));
+                sandbox.receive(&file, &mut Stalled(stalled, false), true).await
+            });
+        }
+        crate::support::eventually("all senders have stalled", || stalled.load(Ordering::Relaxed) == SENDERS)
+            .await;
+        // Another may write what one of them would have sent.
+        place.sandbox.write(&path("in/0"), b"x", WriteMode::Overwrite).await.unwrap();
+        assert_eq!(place.sandbox.read(&path("in/0")).await.unwrap(), b"x");
+        if place.sandbox.capabilities().tier == hart_sandbox::Tier::Isolated {
+            assert_eq!(place.stdout("ls in").await, "0", "nothing of the others is seen");
+        }
+    };
+    let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await });
+    runtime.shutdown_background();
+    ended.expect("nothing else gets done");
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! A sandbox in a directory of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hart_sandbox::{
-    Exec, ExecOutput, LocalSandboxProvider, Sandbox, SandboxConfig, SandboxProvider, Tier, VPath,
+    Exec, ExecOutput, LocalSandboxProvider, Sandbox, SandboxConfig, SandboxError, SandboxProvider, Tier,
+    VPath, WriteMode,
 };
 use hart_types::{ThreadId, UserId};
 use tempfile::TempDir;
@@ -82,6 +83,58 @@ impl Place {
     pub(crate) fn workspace(&self) -> PathBuf {
         self.home.join("users/user/threads/thread/user-data/workspace")
     }
+}
+
+/// Skills of all and of a user, for hart alone, as hart makes them; returns where those of all are.
+pub(crate) fn private_skills(home: &Path, user: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let of_user = home.join("users").join(user).join("skills");
+    std::fs::create_dir_all(home.join("skills/public/one")).unwrap();
+    std::fs::create_dir_all(of_user.join("own")).unwrap();
+    let files = [home.join("skills/public/one/SKILL.md"), of_user.join("own/SKILL.md")];
+    for (file, text) in files.iter().zip(["for all\n", "for one\n"]) {
+        std::fs::write(file, text).unwrap();
+    }
+    let secret = home.join("hart.db");
+    std::fs::write(&secret, "database").unwrap();
+    let dirs = ["skills/public/one", "skills/public", "skills"].map(|dir| home.join(dir));
+    let all = files.into_iter().chain([secret]).map(|file| (file, 0o600));
+    for (path, mode) in
+        all.chain(dirs.into_iter().chain([of_user.join("own"), of_user]).map(|dir| (dir, 0o700)))
+    {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    home.join("skills")
+}
+
+/// Tools and commands read what [`private_skills`] made, and change nothing of it.
+pub(crate) async fn skills_are_read(sandbox: &dyn Sandbox) {
+    let names = ["/mnt/skills/public/one/SKILL.md", "/mnt/user-skills/own/SKILL.md"];
+    for (name, text) in names.iter().zip(["for all\n", "for one\n"]) {
+        let file = sandbox.path(name).unwrap();
+        assert_eq!(sandbox.read_text(&file).await.unwrap(), text);
+        let refused = sandbox.write(&file, b"forged", WriteMode::Overwrite).await.unwrap_err();
+        assert!(matches!(refused, SandboxError::ReadOnly(_)), "{refused}");
+    }
+    let shown = format!("ls {} && cat {}", names[0].trim_end_matches("SKILL.md"), names.join(" "));
+    let output = sandbox.exec(Exec::new(shown), None, &CancellationToken::new()).await.unwrap();
+    assert_eq!(output.stdout, "SKILL.md\nfor all\nfor one\n", "{output:?}");
+    if sandbox.capabilities().tier != Tier::Host {
+        for name in names {
+            let forge = format!("echo forged > {name} || rm {name}");
+            let output = sandbox.exec(Exec::new(forge), None, &CancellationToken::new()).await.unwrap();
+            assert!(!output.exit.success(), "{name}: {output:?}");
+        }
+    }
+}
+
+/// What others may do with the rest of the home is what they might before.
+pub(crate) fn only_skills_were_opened(home: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let secret = std::fs::metadata(home.join("hart.db")).unwrap();
+    assert_eq!((secret.mode() & 0o777, secret.gid()), (0o600, 0));
+    let skill = std::fs::metadata(home.join("skills/public/one/SKILL.md")).unwrap();
+    assert_eq!((skill.uid(), skill.mode() & 0o007), (0, 0), "hart's, and closed to everyone else");
 }
 
 pub(crate) fn path(text: &str) -> VPath {

@@ -2,6 +2,8 @@
 //!
 //! Invariant: it sees calls as they are about to run, behind the repair of the history, and never changes one.
 //!
+//! Added with `.with(…)` it sees the lead agent's calls; added with `.with_everywhere(…)` those of subagents too.
+//!
 //! It needs two crates: the kernel, whose [`Middleware`] it implements, and the agent, whose built-ins it anchors to.
 //!
 //! ```

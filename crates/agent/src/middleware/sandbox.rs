@@ -9,7 +9,8 @@ use hart_kernel::{
     Command, HookError, HookResult, Middleware, RunContext, Schema, State, StateError, Tool, async_trait,
 };
 use hart_sandbox::{
-    Background, Permissions, RestrictedSandboxes, SandboxConfig, SandboxError, SandboxProvider, TierReport,
+    Background, Layout, Permissions, RestrictedSandboxes, SandboxConfig, SandboxError, SandboxProvider,
+    TierReport,
 };
 use hart_tools::Artifacts;
 use hart_types::{SandboxId, ThreadId, UserId};
@@ -138,5 +139,9 @@ impl SandboxProvider for Leases {
 
     fn tier(&self) -> TierReport {
         self.provider.tier()
+    }
+
+    fn layout(&self) -> Layout {
+        self.provider.layout()
     }
 }

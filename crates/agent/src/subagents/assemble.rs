@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_kernel::{Agent, BuildError, ChatModel, Middleware, ModelSettings, OutputFormat, Tool};
+use hart_kernel::{Agent, BuildError, ChatModel, Middleware, ModelSettings, OutputFormat, Placed, Tool};
 use hart_sandbox::Tier;
 
 use super::{BASH, Kind, NEVER, Subagent, SubagentsConfig};
 use crate::middleware::Sandbox;
-use crate::{Features, chain};
+use crate::{Features, WorkingDirectory, chain};
 
 /// What subagents take over from the agent they work for.
 pub(crate) struct Surroundings<'a> {
@@ -18,6 +18,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) features: &'a Features,
     pub(crate) tools: &'a [Arc<dyn Tool>],
     pub(crate) settings: &'a ModelSettings,
+    /// What was added to the lead agent's chain and theirs.
+    pub(crate) everywhere: &'a [Placed],
 }
 
 /// The built-in ones, and those that were given; one that has a built-in's name takes its place.
@@ -98,7 +100,8 @@ fn kind(
             it.name
         )));
     }
-    let (sees, middleware) = (has(VIEW_IMAGE), it.middleware.clone());
+    let sees = has(VIEW_IMAGE);
+    let middleware = it.middleware.iter().chain(around.everywhere).cloned().collect();
     // The middleware brings it along.
     let tools: Vec<_> = tools.into_iter().filter(|tool| tool.spec().name != VIEW_IMAGE).collect();
     let chain = chain::child(model, features, sees, middleware)?;
@@ -161,9 +164,10 @@ fn chosen(all: Vec<Arc<dyn Tool>>, it: &Subagent) -> Result<Vec<Arc<dyn Tool>>, 
 
 fn prompt(features: &Features, it: &Subagent) -> String {
     let mut prompt = it.prompt.trim().to_owned();
-    if features.sandbox.is_some() {
-        prompt.push_str("\n\n");
-        prompt.push_str(PLACES);
+    if let Some(place) = WorkingDirectory::of(features) {
+        for part in ["\n\n", PLACES, "\n", &place.places(), "\n", place.commands()] {
+            prompt.push_str(part);
+        }
     }
     prompt
 }

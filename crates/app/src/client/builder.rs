@@ -76,9 +76,15 @@ impl ClientBuilder {
     }
 
     /// Adds a middleware where it, or [`PlaceExt`](hart_kernel::PlaceExt), says; one that has a built-in's name takes
-    /// its place.
+    /// its place. It is the lead agent's alone.
     pub fn extra_middleware(mut self, middleware: impl Into<Placed>) -> Self {
         self.extensions.middleware.push(middleware.into());
+        self
+    }
+
+    /// The same for the lead agent and all its subagents.
+    pub fn extra_middleware_everywhere(mut self, middleware: impl Into<Placed>) -> Self {
+        self.extensions.everywhere.push(middleware.into());
         self
     }
 

@@ -155,6 +155,14 @@ fn guardrail(tree: &Node, findings: &mut Findings) -> Option<(AllowlistProvider,
         }
         _ => {
             let GuardrailsSection { fail_closed, timeout_seconds, .. } = read;
+            if provider.config == AllowlistProvider::default() {
+                let place = findings.place(&section.mark);
+                findings.warn(
+                    place,
+                    "guardrails: it is on and has no list, so every call is allowed; set \
+                     `guardrails.provider.config.allowed_tools` or `denied_tools`",
+                );
+            }
             Some((provider.config, GuardrailConfig { fail_closed, timeout_seconds }))
         }
     }

@@ -96,6 +96,15 @@ impl FromStr for HostRule {
 }
 
 impl HostRule {
+    /// Whether it is about this very name or address.
+    pub(super) fn names(&self, host: &str) -> bool {
+        match &self.host {
+            Pattern::Name(own) => own == host,
+            Pattern::Below(_) => false,
+            Pattern::Address(own) => host.parse() == Ok(*own),
+        }
+    }
+
     fn covers_port(&self, port: u16) -> bool {
         self.port.map_or(matches!(port, 80 | 443), |own| own == port)
     }

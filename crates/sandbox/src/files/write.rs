@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fchmod, fstat, linkat, mkdirat, openat,
     readlinkat, renameat, renameat_with, statat, unlinkat,
@@ -61,45 +60,49 @@ pub(crate) fn key(roots: &Roots, path: &VPath, change: Change) -> Option<FileKey
 
 /// Writes beside the target and puts it in its place.
 pub(crate) fn create_or_replace(roots: &Roots, path: &VPath, content: &[u8], replace: bool) -> Result<()> {
-    let (root, relative) = roots.open_for_change(path)?;
-    let explained = |errno| explain(path, errno);
-    if !replace && parent(&root, relative).is_ok_and(|parent| exists(&parent, split(relative).1)) {
-        return Err(SandboxError::AlreadyExists(path.clone()));
-    }
-    let target = final_target(&root, relative, path, Change::Write)?;
-    let mut staged = Staged::new(&root, &target).map_err(explained)?;
-    staged.file.write_all(content).map_err(|source| SandboxError::io(path, source))?;
-    staged.put(replace).map_err(explained)
+    let mut reception = Reception::begin(roots, path, replace)?;
+    reception.take(content)?;
+    reception.finish().map(|_| ())
 }
 
-/// As [`create_or_replace`], with parts that come one after the other.
-pub(crate) fn receive(
-    roots: &Roots,
-    path: &VPath,
+/// A file that comes part by part. Nothing of it is seen before the end; dropped, it leaves nothing behind.
+pub(crate) struct Reception {
+    staged: Staged,
+    path: VPath,
     replace: bool,
-    next: &mut dyn FnMut() -> Result<Option<Bytes>>,
-) -> Result<u64> {
-    let (root, relative) = roots.open_for_change(path)?;
-    let explained = |errno| explain(path, errno);
-    if !replace && parent(&root, relative).is_ok_and(|parent| exists(&parent, split(relative).1)) {
-        return Err(SandboxError::AlreadyExists(path.clone()));
+    size: u64,
+}
+
+impl Reception {
+    pub(crate) fn begin(roots: &Roots, path: &VPath, replace: bool) -> Result<Self> {
+        let (root, relative) = roots.open_for_change(path)?;
+        if !replace && parent(&root, relative).is_ok_and(|parent| exists(&parent, split(relative).1)) {
+            return Err(SandboxError::AlreadyExists(path.clone()));
+        }
+        let target = final_target(&root, relative, path, Change::Write)?;
+        let staged = Staged::new(&root, target).map_err(|errno| explain(path, errno))?;
+        Ok(Self { staged, path: path.clone(), replace, size: 0 })
     }
-    let target = final_target(&root, relative, path, Change::Write)?;
-    let mut staged = Staged::new(&root, &target).map_err(explained)?;
-    let mut size = 0;
-    while let Some(part) = next()? {
-        staged.file.write_all(&part).map_err(|source| SandboxError::io(path, source))?;
-        size += part.len() as u64;
+
+    pub(crate) fn take(&mut self, part: &[u8]) -> Result<()> {
+        self.staged.file.write_all(part).map_err(|source| SandboxError::io(&self.path, source))?;
+        self.size += part.len() as u64;
+        Ok(())
     }
-    staged.put(replace).map_err(explained)?;
-    Ok(size)
+
+    /// Puts it in its place and says how large it is.
+    pub(crate) fn finish(self) -> Result<u64> {
+        let Self { staged, path, replace, size } = self;
+        staged.put(replace).map_err(|errno| explain(&path, errno))?;
+        Ok(size)
+    }
 }
 
 pub(crate) fn append(roots: &Roots, path: &VPath, content: &[u8]) -> Result<()> {
     let (root, relative) = roots.open_for_change(path)?;
     for _ in 0..ATTEMPTS {
         let target = final_target(&root, relative, path, Change::Write)?;
-        match extend(&root, &target, path, content)? {
+        match extend(&root, target, path, content)? {
             Extended::Done => return Ok(()),
             Extended::Meanwhile => {}
             Extended::InPlace => break,
@@ -120,7 +123,7 @@ enum Extended {
 }
 
 /// Replaces a file by a copy with `content` at its end.
-fn extend(root: &OpenRoot, target: &Target, path: &VPath, content: &[u8]) -> Result<Extended> {
+fn extend(root: &OpenRoot, target: Target, path: &VPath, content: &[u8]) -> Result<Extended> {
     let explained = |errno| explain(path, errno);
     let failed = |source: io::Error| SandboxError::io(path, source);
     if target.mode.is_none() {
@@ -148,6 +151,7 @@ fn extend(root: &OpenRoot, target: &Target, path: &VPath, content: &[u8]) -> Res
     let mut old = File::from(old);
     let copied = io::copy(&mut old, &mut staged.file).map_err(failed)?;
     staged.file.write_all(content).map_err(failed)?;
+    let target = &staged.target;
     let now = statat(&target.parent, target.name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
     let is_same = now.is_ok_and(|now| stamp(&now) == stamp(&before));
     if !is_same || copied != before.st_size.unsigned_abs() {
@@ -162,15 +166,15 @@ fn stamp(found: &Stat) -> (u64, i64, i64, i64) {
 }
 
 /// A new file that is not in its place yet. Dropped, it leaves nothing behind.
-struct Staged<'a> {
-    target: &'a Target,
+struct Staged {
+    target: Target,
     file: File,
     /// Where file systems need a name for it. It is taken for noise if hart is killed before it is gone.
     name: Option<String>,
 }
 
-impl<'a> Staged<'a> {
-    fn new(root: &OpenRoot, target: &'a Target) -> Result<Self, Errno> {
+impl Staged {
+    fn new(root: &OpenRoot, target: Target) -> Result<Self, Errno> {
         let (mode, flags) = (Mode::from(0o644), OFlags::WRONLY | OFlags::CLOEXEC);
         let unnamed = || {
             // Without this directory it could not get a name later.
@@ -186,7 +190,7 @@ impl<'a> Staged<'a> {
         };
         let staged = Self { target, file: File::from(fd), name };
         root.adopt(&staged.file);
-        if let Some(mode) = target.mode {
+        if let Some(mode) = staged.target.mode {
             fchmod(&staged.file, mode)?;
         }
         Ok(staged)
@@ -215,7 +219,7 @@ impl<'a> Staged<'a> {
     }
 }
 
-impl Drop for Staged<'_> {
+impl Drop for Staged {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             // Best effort: the name is ours alone, and what failed is already reported.

@@ -43,6 +43,8 @@ pub(crate) struct BareOrder<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) writable: &'a [PathBuf],
     pub(crate) readable: &'a [PathBuf],
+    /// Never readable but for what the two lists name, even if it lies in something that is granted.
+    pub(crate) hidden: &'a Path,
     pub(crate) cwd: &'a Path,
     pub(crate) network: &'a Network,
     pub(crate) file_limit: u64,
@@ -50,10 +52,12 @@ pub(crate) struct BareOrder<'a> {
 
 impl BarePlan {
     pub(crate) fn new(order: BareOrder<'_>) -> io::Result<Self> {
-        let BareOrder { abi, identity, writable, readable, cwd, network, file_limit } = order;
+        let BareOrder { abi, identity, writable, readable, hidden, cwd, network, file_limit } = order;
         let become_user = identity.owner();
         let mut grants = Vec::new();
-        for path in plan::system_paths().into_iter().chain(readable.iter().cloned()).chain(["/proc".into()]) {
+        let hidden = plan::hidden(hidden);
+        let system = plan::system_paths().into_iter().flat_map(|path| all_but(path, hidden.as_deref()));
+        for path in system.chain(readable.iter().cloned()).chain(["/proc".into()]) {
             grants.extend(open(&path, Grant::Read));
         }
         for path in plan::DEVICES.iter().map(|name| Path::new("/dev").join(name)).chain(["/dev/tty".into()]) {
@@ -90,6 +94,24 @@ impl BarePlan {
     pub(crate) fn join(&mut self, doors: Vec<RawFd>) {
         self.cgroups = doors;
     }
+}
+
+/// What to grant for `path` so that `hidden` stays closed. A rule covers everything below it and nothing takes a part
+/// of that back, so a directory above what is hidden is granted child by child, and cannot be listed itself.
+fn all_but(path: PathBuf, hidden: Option<&Path>) -> Vec<PathBuf> {
+    let Some(hidden) = hidden else { return vec![path] };
+    // A rule is about where a path leads; what leads nowhere needs none.
+    let Ok(real) = fs::canonicalize(&path) else { return Vec::new() };
+    if real.starts_with(hidden) {
+        return Vec::new();
+    }
+    if !hidden.starts_with(&real) {
+        return vec![real];
+    }
+    let children = fs::read_dir(&real).into_iter().flatten().flatten();
+    // A rule for a link would be one for its target, which is granted where it is or not at all.
+    let children = children.filter(|child| child.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    children.flat_map(|child| all_but(child.path(), Some(hidden))).collect()
 }
 
 /// What does not exist needs no rule.

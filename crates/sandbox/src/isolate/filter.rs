@@ -239,7 +239,12 @@ fn sockets(filter: &mut Filter, options: Options, deny: impl Fn(i32) -> sock_fil
     if options.internet {
         // Raw packets need a capability; netlink calls its sockets raw too.
         const KIND: u32 = 0xf;
+        // Of netlink only what tells of interfaces and routes; the rest is about firewalls, auditing and devices.
         socket.extend([
+            jump(BPF_JEQ, AF_NETLINK as u32, 0, 3),
+            load(argument(2)),
+            jump(BPF_JEQ, libc::NETLINK_ROUTE as u32, 7, 0),
+            deny(EAFNOSUPPORT),
             jump(BPF_JEQ, AF_INET as u32, 1, 0),
             jump(BPF_JEQ, AF_INET6 as u32, 0, 4),
             load(argument(1)),

@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::RawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use builder::Builder;
 pub(crate) use system::system_paths;
@@ -136,7 +136,7 @@ impl Plan {
             Identity::Dropped { id, .. } => Some(*id),
         };
         let mut builder = Builder {
-            hidden: fs::canonicalize(hidden).ok(),
+            hidden: self::hidden(hidden),
             id: become_user.unwrap_or(INNER_ID),
             mapped: identity.mapping().is_some(),
             ..Builder::default()
@@ -196,6 +196,11 @@ impl Plan {
     pub(super) fn take_labels(&mut self) -> Vec<String> {
         std::mem::take(&mut self.labels)
     }
+}
+
+/// Where what must not be seen really is. The root of the machine cannot be hidden; only a probe without a home asks.
+pub(super) fn hidden(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok().filter(|path| path.parent().is_some())
 }
 
 fn namespaces(user: bool, network: bool) -> i32 {

@@ -81,7 +81,7 @@ pub(crate) fn launch(
         Tier::Host | Tier::Refused => None,
     };
     let shown = Shown::new(roots, &shared.home);
-    let mut mask = HostMask::new(roots);
+    let mut mask = HostMask::new(roots).with_origins(roots, shared.mounts());
     let (confinement, command, writable) = match report.tier {
         Tier::Isolated => {
             let order = Order {
@@ -114,6 +114,7 @@ pub(crate) fn launch(
                 identity: &setting.identity,
                 writable: &writable,
                 readable: &readable,
+                hidden: &shared.home,
                 cwd: &cwd,
                 network,
                 file_limit,
@@ -181,7 +182,7 @@ fn environment(shared: &Shared, exec: &Exec) -> Vec<(String, String)> {
     let base = BASE.iter().map(|&(name, value)| (name.to_owned(), value.to_owned()));
     let configured = shared.config.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let proxy = match &shared.config.network {
-        Network::Hosts(_) if shared.tier().tier == Tier::Isolated => egress::environment(),
+        Network::Hosts(hosts) if shared.tier().tier == Tier::Isolated => egress::environment(hosts),
         _ => Vec::new(),
     };
     base.chain(proxy).chain(configured).chain(exec.env.iter().cloned()).collect()

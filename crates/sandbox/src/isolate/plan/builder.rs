@@ -30,24 +30,33 @@ pub(super) struct Builder {
 impl Builder {
     pub(super) fn system(&mut self) -> io::Result<()> {
         for dir in SYSTEM {
-            self.show(Path::new(dir), dir, Access::Read)?;
+            self.show_system(Path::new(dir), dir)?;
         }
         for dir in SYSTEM_DIRS {
             match fs::read_link(dir) {
                 Ok(target) => self.link(dir, target.as_os_str().as_bytes())?,
-                Err(_) => self.show(Path::new(dir), dir, Access::Read)?,
+                Err(_) => self.show_system(Path::new(dir), dir)?,
             }
         }
         Ok(())
     }
 
+    /// What is hidden may also be a directory of the system itself: then it is not shown at all.
+    fn show_system(&mut self, source: &Path, path: &str) -> io::Result<()> {
+        let real = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
+        match &self.hidden {
+            Some(hidden) if real.starts_with(hidden) => Ok(()),
+            _ => self.show(source, path, Access::Read),
+        }
+    }
+
     pub(super) fn etc(&mut self) -> io::Result<()> {
         for name in ETC {
-            self.show(&Path::new("/etc").join(name), &format!("/etc/{name}"), Access::Read)?;
+            self.show_system(&Path::new("/etc").join(name), &format!("/etc/{name}"))?;
         }
         for path in versioned_etc() {
             if let Some(shown_at) = path.to_str() {
-                self.show(&path, shown_at, Access::Read)?;
+                self.show_system(&path, shown_at)?;
             }
         }
         let id = self.id;
