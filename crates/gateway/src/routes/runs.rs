@@ -216,7 +216,7 @@ pub(super) fn result_of(gateway: Gateway, started: Run, cancel_on_disconnect: bo
 
 /// The last state that a run came to, rendered once.
 async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> {
-    let mut last = None;
+    let (mut last, mut failure) = (None, None);
     let mut recall = Recall::new(gateway.runtime.clone(), started.thread.clone(), Spelling::State);
     let mut follower = gateway.runtime.follow(&started.id, After::Start);
     let thread = gateway.runtime.store().thread(&started.thread).await?;
@@ -231,9 +231,13 @@ async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> 
                 };
                 last = Some((entry, values));
             }
-            LogEvent::Failed(failure) => return Ok(failed(failure)),
+            // Not the end yet: whoever is told of it finds the run ended.
+            LogEvent::Failed(why) => failure = Some(why.clone()),
             _ => {}
         }
+    }
+    if let Some(failure) = failure {
+        return Ok(failed(&failure));
     }
     let Some((entry, values)) = last else {
         let record = gateway.runtime.store().run(&started.id).await?;
