@@ -215,6 +215,11 @@ impl Inner {
         };
         if stopped {
             self.finish(live, last);
+            // No request is at hand for a run of another process: its thread knows.
+            let thread = self.store.thread(&run.thread).await?;
+            if thread.is_some_and(|thread| thread.temporary) {
+                self.store.delete_thread(&run.thread).await?;
+            }
         }
         Ok(stopped)
     }
