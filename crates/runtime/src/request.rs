@@ -45,7 +45,6 @@ pub struct AgentRequest {
     pub user: UserId,
     /// `context` and `config.configurable` of the run over those of the assistant.
     pub options: Map<String, Value>,
-    pub recursion_limit: Option<u32>,
     pub checkpointer: Arc<dyn Checkpointer>,
 }
 

@@ -239,7 +239,6 @@ async fn work(
         thread: run.thread.clone(),
         user: run.user.clone(),
         options: live.request.options.clone(),
-        recursion_limit: live.request.recursion_limit,
         checkpointer: steps.clone(),
     };
     let agent = inner
@@ -262,6 +261,7 @@ async fn work(
     cx.clock = played.unwrap_or_else(|| Arc::clone(&inner.clock));
     cx.from.clone_from(&live.request.checkpoint);
     cx.breakpoints = live.request.breakpoints.clone();
+    cx.recursion_limit = live.request.recursion_limit;
     let report = agent.run(input, &cx).await;
     if let Some(deck) = &cx.deck {
         deck.reached(None).await;
@@ -311,6 +311,7 @@ impl From<RunError> for Failed {
         let class = match &error {
             RunError::Cancelled => return Self::Cancelled,
             RunError::RecursionLimit { .. } => "GraphRecursionError",
+            RunError::EmptyInput => "EmptyInputError",
             RunError::Model(error) => match error.kind {
                 ModelErrorKind::Timeout(_) => {
                     return Self::Timeout(Failure {
