@@ -244,6 +244,11 @@ fn active(db: &Connection, thread: i64) -> rusqlite::Result<Vec<Run>> {
     db.prepare_cached(&sql)?.query_map([thread], read)?.collect()
 }
 
+/// Whether anything happens on the thread.
+pub(super) fn is_busy(db: &Connection, thread: i64) -> rusqlite::Result<bool> {
+    Ok(!active(db, thread)?.is_empty())
+}
+
 fn set_thread(db: &Connection, n: i64, status: ThreadStatus, at: Timestamp) -> rusqlite::Result<()> {
     db.prepare_cached("UPDATE threads SET status = ?2, updated_at = ?3 WHERE n = ?1")?.execute(params![
         n,
