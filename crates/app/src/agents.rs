@@ -56,7 +56,6 @@ impl ConfiguredAgents {
             reasoning: options.reasoning,
             plan_mode: options.plan_mode,
             delegates: options.delegates,
-            recursion_limit: request.recursion_limit,
             own,
             skills,
             checkpointer: Some(Arc::clone(&request.checkpointer)),
@@ -75,7 +74,6 @@ pub(crate) struct Order {
     pub(crate) plan_mode: Option<bool>,
     /// Whether it may delegate; as its mode and the configuration have it, without it.
     pub(crate) delegates: Option<bool>,
-    pub(crate) recursion_limit: Option<u32>,
     /// The user's own, where it is one.
     pub(crate) own: Option<Arc<OwnAgent>>,
     /// What it may learn from.
@@ -93,7 +91,6 @@ impl Order {
             reasoning: None,
             plan_mode: None,
             delegates: None,
-            recursion_limit: None,
             own: None,
             skills: SkillShelf::default(),
             checkpointer,

@@ -221,6 +221,7 @@ fn started_again(reel: &Reel) -> StartRun {
         after_seconds: 0.0,
         checkpoint: None,
         idempotency_key: None,
+        fingerprint: None,
         ..reel.start.clone()
     }
 }

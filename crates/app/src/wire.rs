@@ -157,12 +157,11 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
     if let Some(enabled) = tools.as_ref().unwrap_or(&workshop.config.tools).enabled() {
         sandbox = sandbox.only(enabled);
     }
-    let most = workshop.config.max_recursion_limit;
     let features = features::of(workshop, order, sandbox)?;
     let mut agent = SuperAgent::builder(Arc::clone(&order.model.model))
         .mode(order.mode)
         .features(workshop.extensions.shape(features))
-        .recursion_limit(order.recursion_limit.map_or(most, |limit| limit.min(most)));
+        .recursion_limit(workshop.config.max_recursion_limit);
     if let Some(checkpointer) = &order.checkpointer {
         agent = agent.checkpointer(Arc::clone(checkpointer));
     }

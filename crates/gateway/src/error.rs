@@ -76,6 +76,7 @@ impl From<StartError> for ApiError {
         match error {
             StartError::NoThread(_) => Self::not_found(error.to_string()),
             StartError::Busy => Self::conflict(error.to_string()),
+            StartError::KeyTaken => Self::unprocessable(error.to_string()),
             StartError::Closing => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             StartError::Store(error) => error.into(),
         }

@@ -23,6 +23,7 @@ mod sse;
 mod tend;
 mod webhook;
 mod wire;
+mod words;
 
 use std::sync::Arc;
 

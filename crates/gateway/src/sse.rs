@@ -131,9 +131,7 @@ pub(crate) fn write(out: &mut BytesMut, frame: &Frame) {
 }
 
 pub(crate) fn write_event(out: &mut BytesMut, event: &str, data: &[u8], id: impl std::fmt::Display) {
-    write_lines(out, event, data);
-    // Before the empty line.
-    out.truncate(out.len().saturating_sub(2));
+    write_fields(out, event, data);
     out.put_slice(b"id: ");
     out.put_slice(id.to_string().as_bytes());
     out.put_slice(b"\r\n\r\n");
@@ -141,30 +139,42 @@ pub(crate) fn write_event(out: &mut BytesMut, event: &str, data: &[u8], id: impl
 
 /// A frame that is no place in the stream.
 pub(crate) fn write_lines(out: &mut BytesMut, event: &str, data: &[u8]) {
+    write_fields(out, event, data);
+    out.put_slice(b"\r\n");
+}
+
+fn write_fields(out: &mut BytesMut, event: &str, data: &[u8]) {
     out.reserve(event.len() + data.len() + 64);
     out.put_slice(b"event: ");
     out.put_slice(event.as_bytes());
     out.put_slice(b"\r\ndata: ");
     out.put_slice(data);
-    out.put_slice(b"\r\n\r\n");
+    out.put_slice(b"\r\n");
 }
 
 /// Stops the run when whoever asked for that goes away before its end.
-pub(crate) struct OnDisconnect(Option<(Runtime, RunId)>);
+/// A server that ends its connections is not a client that leaves: the run goes on with the next server.
+pub(crate) struct OnDisconnect {
+    run: Option<(Runtime, RunId)>,
+    closing: CancellationToken,
+}
 
 impl OnDisconnect {
     pub(crate) fn of(gateway: &Gateway, run: &Run, cancel: bool) -> Self {
-        Self(cancel.then(|| (gateway.runtime.clone(), run.id.clone())))
+        let run = cancel.then(|| (gateway.runtime.clone(), run.id.clone()));
+        Self { run, closing: gateway.closing.clone() }
     }
 
     pub(crate) fn disarm(&mut self) {
-        self.0 = None;
+        self.run = None;
     }
 }
 
 impl Drop for OnDisconnect {
     fn drop(&mut self) {
-        if let Some((runtime, run)) = self.0.take() {
+        if let Some((runtime, run)) = self.run.take()
+            && !self.closing.is_cancelled()
+        {
             runtime.cancel_later(run, CancelAction::Interrupt);
         }
     }

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod admission;
 mod assistants;
 mod bad_input;
 mod crons;
@@ -21,6 +22,7 @@ mod recorded;
 mod refusals;
 mod slow_readers;
 mod socket;
+mod states;
 mod support;
 mod thread_stream;
 mod tools;

@@ -40,6 +40,8 @@ pub struct RunContext {
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
     pub breakpoints: Breakpoints,
+    /// At most this many model calls and tool batches, within what the agent allows.
+    pub recursion_limit: Option<u32>,
     /// What the run may use. Its time is kept by the loop; the rest by whoever uses it. A resumed run is given a new
     /// one, with the limits of the one that paused.
     pub budget: Budget,
@@ -111,6 +113,7 @@ impl RunContext {
             scratch: Scratch::default(),
             from: None,
             breakpoints: Breakpoints::default(),
+            recursion_limit: None,
             budget: Budget::default(),
             answers: OnceLock::new(),
             aliases: OnceLock::new(),

@@ -14,8 +14,13 @@ pub enum RunError {
         limit
     )]
     OutOfTime { limit: std::time::Duration },
-    #[error("stopped after {limit} steps without an answer; raise `max_recursion_limit` or split the task")]
+    #[error(
+        "stopped after {limit} steps without an answer; raise `recursion_limit` in the run's `config`, or split the task. \
+         `max_recursion_limit` of the server's configuration is the most there can be"
+    )]
     RecursionLimit { limit: u32 },
+    #[error("received no input for __start__: nothing was said on the thread yet; send a message")]
+    EmptyInput,
     #[error(transparent)]
     Model(ModelError),
     #[error(transparent)]

@@ -36,6 +36,8 @@ pub(crate) struct Execution<'a> {
     state: State,
     /// The newest step of the log.
     head: Option<CheckpointId>,
+    /// Where the loop is.
+    at: Node,
     /// How many middlewares, from the outermost, have entered.
     entered: usize,
     /// Model calls and tool batches so far.
@@ -95,7 +97,8 @@ impl<'a> Execution<'a> {
     ) -> Self {
         let steps = left.as_ref().map_or(0, |left| left.steps);
         let recalls = cx.attempt > 1;
-        Self { agent, cx, state, head, entered: 0, steps, unlogged: Vec::new(), begun: None, left, recalls }
+        let at = Node::BeforeAgent;
+        Self { agent, cx, state, head, at, entered: 0, steps, unlogged: Vec::new(), begun: None, left, recalls }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
@@ -117,7 +120,9 @@ impl<'a> Execution<'a> {
         };
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
-        let logged = self.commit(StepSource::End, self.waits_at()).await;
+        // What did not come to its end is still to be done.
+        let left = if ran.is_err() { self.stopped_at() } else { None };
+        let logged = self.commit(StepSource::End, self.waits_at().or(left)).await;
         let outcome = ran.and_then(|ended| unwound.and(logged).map(|()| ended));
         RunReport { outcome, values: self.agent.snapshot(self.state) }
     }
@@ -131,6 +136,7 @@ impl<'a> Execution<'a> {
         };
         let mut node = Node::BeforeAgent;
         loop {
+            self.at = node;
             if self.cx.cancel.is_cancelled() {
                 return Err(RunError::Cancelled.into());
             }
@@ -363,7 +369,8 @@ impl<'a> Execution<'a> {
     }
 
     fn take_step(&mut self) -> Result<(), RunError> {
-        let limit = self.agent.recursion_limit;
+        let most = self.agent.recursion_limit;
+        let limit = self.cx.recursion_limit.map_or(most, |limit| limit.min(most));
         if self.steps >= limit {
             return Err(RunError::RecursionLimit { limit });
         }

@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hart_kernel::StepSource;
 use hart_types::{EventId, MessageId, StreamMode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -241,7 +242,7 @@ impl Renderer {
             "config": config(&step.checkpoint),
             "parent_config": step.parent.as_ref().map(config),
             "values": values,
-            "metadata": {"source": source(step), "step": step.step, "parents": {}},
+            "metadata": {"source": source(step.source), "step": step.step, "parents": {}},
             "next": next,
             "tasks": next.iter().map(|name| json!({"id": step.checkpoint, "name": name, "interrupts": [], "state": null})).collect::<Vec<_>>(),
         })
@@ -280,9 +281,8 @@ fn task_of(event: &LogEvent) -> Option<&Task> {
 }
 
 /// LangGraph knows an input, the loop and updates.
-pub fn source(step: &StepRef) -> &'static str {
-    use hart_kernel::StepSource;
-    match step.source {
+pub fn source(source: StepSource) -> &'static str {
+    match source {
         StepSource::Start => "input",
         StepSource::Update => "update",
         _ => "loop",

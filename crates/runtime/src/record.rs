@@ -67,8 +67,18 @@ pub struct Run {
     pub totals: Totals,
     /// The step it started from, to come back to.
     pub base: Option<CheckpointId>,
-    /// A second request with the same key is the same run.
+    /// A second request with the same key is the same run: on its thread, or among those without one.
     pub idempotency_key: Option<String>,
+    /// What the request asked for, so that a key is not taken for another one's.
+    pub fingerprint: Option<String>,
+}
+
+impl Run {
+    /// Whose run it is, as its thread's metadata says it of the last one.
+    pub fn about(&self) -> Map<String, Value> {
+        let kept = |key: &str| self.metadata.get(key).map(|value| (key.to_owned(), value.clone()));
+        ["graph_id", "assistant_id"].into_iter().filter_map(kept).collect()
+    }
 }
 
 /// Why something failed, as clients are told.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::port::Assistant;
 use crate::recording::Recordable;
+use crate::{Run, Thread};
 
 /// Makes the agents that runs are of. Implemented where agents are configured.
 #[async_trait]
@@ -44,7 +45,6 @@ pub struct AgentRequest {
     pub user: UserId,
     /// `context` and `config.configurable` of the run over those of the assistant.
     pub options: Map<String, Value>,
-    pub recursion_limit: Option<u32>,
     pub checkpointer: Arc<dyn Checkpointer>,
 }
 
@@ -94,6 +94,8 @@ pub struct StartRun {
     /// Keeps the thread of its own.
     pub keep_thread: bool,
     pub idempotency_key: Option<String>,
+    /// Differs where another run is asked for, for whoever sends one key with two requests.
+    pub fingerprint: Option<String>,
     /// The request's body, for clients that ask what a run was started with. The run's record has it.
     #[serde(skip)]
     pub kwargs: Map<String, Value>,
@@ -119,8 +121,22 @@ impl StartRun {
             durability: Durability::Sync,
             keep_thread: false,
             idempotency_key: None,
+            fingerprint: None,
             kwargs: Map::new(),
         }
+    }
+
+    /// Whether its thread is made where there is none.
+    pub fn makes_thread(&self) -> bool {
+        self.thread.is_none() || self.create_thread
+    }
+
+    /// The thread that is made for its run.
+    pub fn new_thread(&self, run: &Run) -> Thread {
+        let mut thread = Thread::new(run.thread.clone(), run.user.clone(), run.created_at);
+        thread.temporary = self.thread.is_none() && !self.keep_thread;
+        thread.metadata = run.about();
+        thread
     }
 
     /// With all that the assistant says about its runs; what the run says itself is laid over it.

@@ -33,13 +33,13 @@ use tracing::Instrument as _;
 
 use self::nodes::Signs;
 use crate::doorbell::Doorbells;
-use crate::port::{Admission, Created, Lease, RunEnd, Store, StoreError};
+use crate::port::{Admission, Lease, RunEnd, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::Tape;
 use crate::telemetry::{Metrics, RunWatch, Traces};
 use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspaces;
-use crate::{Run, Thread, Totals};
+use crate::{Run, Totals};
 
 pub use assistants::{AssistantError, assistant_id};
 pub use crons::{CronError, CronRequestError, CronRequests};
@@ -121,6 +121,8 @@ pub enum StartError {
         "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
     )]
     Busy,
+    #[error("the idempotency key was used for another request; a new request needs a new key")]
+    KeyTaken,
     #[error("the server is shutting down; try again in a moment")]
     Closing,
     #[error(transparent)]
@@ -228,7 +230,7 @@ impl Runtime {
             return Err(StartError::Closing);
         }
         let now = self.now();
-        let thread = self.thread_for(&mut request, now).await?;
+        let thread = self.thread_for(&mut request).await?;
         let run = new_run(&request, &thread, now);
         let live = Arc::new(self.inner.live(&run, request.clone()));
         // Before it is admitted: whoever sees the run can follow it.
@@ -242,6 +244,7 @@ impl Runtime {
                 self.inner.lock_live().remove(&run.id);
                 match other? {
                     Admission::Repeated(same) => Ok(same),
+                    Admission::KeyTaken => Err(StartError::KeyTaken),
                     _ => Err(StartError::Busy),
                 }
             }
@@ -317,40 +320,22 @@ impl Runtime {
         let _ = tokio::time::timeout(Duration::from_secs(5), self.inner.tasks.wait()).await;
     }
 
-    /// The thread a run is on, made if the request says so.
-    async fn thread_for(&self, request: &mut StartRun, now: Timestamp) -> Result<ThreadId, StartError> {
-        let (id, temporary) = match &request.thread {
-            Some(id) => (id.clone(), false),
-            None => (ThreadId::generate(), !request.keep_thread),
+    /// The thread a run is on, and what that says about its runs. One that is not there is made when the run is let in.
+    async fn thread_for(&self, request: &mut StartRun) -> Result<ThreadId, StartError> {
+        let known = match &request.thread {
+            Some(id) => self.inner.store.thread(id).await?,
+            None => None,
         };
-        let known = if request.thread.is_some() { self.inner.store.thread(&id).await? } else { None };
-        if known.is_none() && request.thread.is_some() && !request.create_thread {
+        let id = request.thread.clone().unwrap_or_else(ThreadId::generate);
+        if known.is_none() && !request.makes_thread() {
             return Err(StartError::NoThread(id));
         }
-        let about = Map::from_iter([
-            ("graph_id".to_owned(), Value::from(request.agent.as_str())),
-            ("assistant_id".to_owned(), Value::from(request.assistant.as_str())),
-        ]);
-        match known {
-            Some(thread) => {
-                // Its files and its memory are found by whose it is, whoever starts the run.
-                request.user = thread.user.clone();
-                under(&mut request.metadata, thread.metadata.clone());
-                under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
-                if about.iter().any(|(key, value)| thread.metadata.get(key) != Some(value)) {
-                    let patch = crate::port::ThreadPatch { metadata: Some(about), ..Default::default() };
-                    self.inner.store.patch_thread(&id, patch).await?;
-                }
-            }
-            None => {
-                under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
-                let mut thread = Thread::new(id.clone(), request.user.clone(), now);
-                (thread.temporary, thread.metadata) = (temporary, about);
-                if let Created::Existing(_) = self.inner.store.create_thread(thread).await? {
-                    tracing::debug!(thread = %id, "made by somebody else a moment ago");
-                }
-            }
+        if let Some(thread) = known {
+            // Its files and its memory are found by whose it is, whoever starts the run.
+            request.user = thread.user;
+            under(&mut request.metadata, thread.metadata);
         }
+        under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
         Ok(id)
     }
 
@@ -456,6 +441,7 @@ fn new_run(request: &StartRun, thread: &ThreadId, now: Timestamp) -> Run {
         totals: Totals::default(),
         base: request.checkpoint.clone(),
         idempotency_key: request.idempotency_key.clone(),
+        fingerprint: request.fingerprint.clone(),
     }
 }
 

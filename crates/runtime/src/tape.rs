@@ -126,10 +126,17 @@ impl Tape {
         }
     }
 
-    /// An event in its place that nobody sees yet; see [`Tape::close`]. None when the run is not ours any more.
-    pub(crate) async fn last(&self, logged: Logged) -> Option<Arc<Entry>> {
-        let payload = serde_json::to_vec(&logged).unwrap_or_default().into();
-        self.numbered(|_, id| Arc::new(Entry { id, logged, reached: None, payload })).await
+    /// The run's last events in their places, which nobody sees yet; see [`Tape::close`]. None when the run is not ours
+    /// any more.
+    pub(crate) async fn last(&self, events: Vec<LogEvent>) -> Option<Vec<Arc<Entry>>> {
+        let mut last = Vec::with_capacity(events.len());
+        for event in events {
+            let logged = Logged { namespace: Vec::new(), event };
+            let payload = serde_json::to_vec(&logged).unwrap_or_default().into();
+            let entry = |_: &mut Reel, id| Arc::new(Entry { id, logged, reached: None, payload });
+            last.push(self.numbered(entry).await?);
+        }
+        Some(last)
     }
 
     /// Gives the next number, under the lock under which `put` uses it.
@@ -165,11 +172,11 @@ impl Tape {
         self.thread == *thread
     }
 
-    /// Nothing follows but this, which is on the disk already.
-    pub(crate) fn close(&self, last: Arc<Entry>) {
+    /// Nothing follows but these, which are on the disk already.
+    pub(crate) fn close(&self, last: Vec<Arc<Entry>>) {
         let mut reel = self.reel();
-        reel.durable = last.id.seq;
-        reel.entries.push_back(last);
+        reel.durable = last.last().map_or(reel.durable, |last| last.id.seq);
+        reel.entries.extend(last);
         reel.closed = true;
         drop(reel);
         self.bump();
@@ -195,8 +202,12 @@ impl Tape {
         reel.durable >= number || reel.left
     }
 
-    /// As it is kept.
-    pub(crate) fn stored(&self, entry: &Entry) -> StoredEvent {
+    /// As they are kept.
+    pub(crate) fn stored(&self, entries: &[Arc<Entry>]) -> Vec<StoredEvent> {
+        entries.iter().map(|entry| self.stored_one(entry)).collect()
+    }
+
+    fn stored_one(&self, entry: &Entry) -> StoredEvent {
         StoredEvent {
             id: entry.id,
             run: self.run.clone(),
@@ -303,7 +314,7 @@ impl Tape {
     fn to_record(&self) -> (Vec<StoredEvent>, bool) {
         let reel = self.reel();
         let start = reel.entries.partition_point(|entry| entry.id.seq <= reel.durable);
-        let stored = |entry: &Arc<Entry>| self.stored(entry);
+        let stored = |entry: &Arc<Entry>| self.stored_one(entry);
         (reel.entries.iter().skip(start).take(BATCH).map(stored).collect(), reel.closed || reel.left)
     }
 

@@ -168,6 +168,10 @@ impl<A: Around> Steps for Surrounded<A> {
     async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
         self.by.around("child_steps", self.inner.child_steps(thread, call)).await
     }
+    async fn forget_history(&self, thread: &ThreadId, run: &RunId) -> Result<bool, StoreError> {
+        self.by.around("forget_history", self.inner.forget_history(thread, run)).await
+    }
+
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         self.by.around("history", self.inner.history(thread, query)).await
     }

@@ -12,7 +12,7 @@ fn map(value: Value) -> Map<String, Value> {
 
 async fn history(world: &World, thread: &str) -> Vec<(Option<String>, i64, Vec<String>)> {
     let query = HistoryQuery { limit: 100, ..HistoryQuery::default() };
-    let states = world.runtime.history(&thread.into(), &query).await.unwrap();
+    let states = world.runtime.history(&thread.into(), &query, |_| true).await.unwrap();
     states
         .into_iter()
         .map(|state| {

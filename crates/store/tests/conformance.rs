@@ -64,12 +64,14 @@ pub(crate) fn run(id: &str, thread: &ThreadId, multitask: MultitaskStrategy) -> 
         totals: hart_runtime::Totals::default(),
         base: None,
         idempotency_key: None,
+        fingerprint: None,
     }
 }
 
 /// Takes a run in for the node `n`.
 pub(crate) async fn admit(store: &dyn Store, run: Run) -> Result<Admission, StoreError> {
-    store.admit(run, StartRun::default(), &"n".into()).await
+    let request = StartRun { thread: Some(run.thread.clone()), ..StartRun::default() };
+    store.admit(run, request, &"n".into()).await
 }
 
 /// Starts the next run of a thread on the node `n`.

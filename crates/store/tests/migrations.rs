@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hart_runtime::port::{RunQuery, Runs, ThreadQuery, Threads};
+use hart_runtime::port::{RunQuery, Runs, Steps, ThreadQuery, Threads};
 use hart_store::SqliteStore;
 
 /// What each version of the file was made with. A new migration is added here and never changed.
@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_child_steps.sql"),
     include_str!("../migrations/0010_sums.sql"),
     include_str!("../migrations/0011_feedback.sql"),
+    include_str!("../migrations/0012_keys_of_requests.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.
@@ -59,5 +60,61 @@ async fn a_file_of_every_version_opens_and_keeps_its_rows() {
         let db = rusqlite::Connection::open(&path).unwrap();
         let now: u32 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
         assert_eq!(now as usize, MIGRATIONS.len(), "a migration is missing here");
+    }
+}
+
+/// What the file of a version was in the end, beside the migrations that led there: one that is changed later would
+/// give new files another shape than those that exist.
+const FROZEN: &str = include_str!("fixtures/version12.sql");
+
+fn frozen(path: &Path) {
+    rusqlite::Connection::open(path).unwrap().execute_batch(FROZEN).unwrap();
+}
+
+/// Tables, indexes and triggers, however they are laid out.
+fn shape(db: &rusqlite::Connection) -> Vec<String> {
+    let mut statement =
+        db.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name").unwrap();
+    let all = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    all.map(|sql| sql.unwrap().split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "")).collect()
+}
+
+#[tokio::test]
+async fn a_file_that_was_made_then_has_the_shape_of_one_that_is_made_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let (then, now) = (dir.path().join("then.db"), dir.path().join("now.db"));
+    frozen(&then);
+    for path in [&then, &now] {
+        drop(SqliteStore::open(path).unwrap());
+    }
+    let open = |path: &Path| rusqlite::Connection::open(path).unwrap();
+    assert_eq!(shape(&open(&then)), shape(&open(&now)), "a migration that was handed out was changed");
+}
+
+#[tokio::test]
+async fn nothing_of_a_frozen_file_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    frozen(&path);
+    let count = |db: &rusqlite::Connection| -> Vec<(String, i64)> {
+        let mut tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap();
+        let names: Vec<String> =
+            tables.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
+        let rows = |name: &str| {
+            db.query_row(&format!("SELECT count(*) FROM \"{name}\""), [], |row| row.get(0)).unwrap()
+        };
+        names.into_iter().map(|name| (name.clone(), rows(&name))).collect()
+    };
+    let before = count(&rusqlite::Connection::open(&path).unwrap());
+    assert!(before.iter().all(|(_, rows)| *rows > 0), "an empty table shows nothing: {before:?}");
+    let store = SqliteStore::open(&path).unwrap();
+    let steps = store.steps(&"t".into(), None).await.unwrap();
+    assert_eq!(steps[1].writes[1].value, serde_json::json!({"large": true}));
+    let run = store.run(&"r".into()).await.unwrap().unwrap();
+    assert_eq!((run.idempotency_key.as_deref(), run.totals.model_calls), (Some("key"), 3));
+    drop(store);
+    let after = count(&rusqlite::Connection::open(&path).unwrap());
+    for (table, rows) in before {
+        assert!(after.contains(&(table.clone(), rows)), "{table} had {rows} rows");
     }
 }

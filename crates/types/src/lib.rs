@@ -20,7 +20,8 @@ pub use id::{
 pub use interrupt::{Interrupt, Resume};
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
 pub use run::{
-    CancelAction, Durability, EventId, MultitaskStrategy, OnDisconnect, RunStatus, StreamMode, ThreadStatus,
+    CancelAction, Durability, EventId, IfExists, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect,
+    PruneStrategy, RunStatus, StreamMode, ThreadStatus,
 };
 pub use stop_reason::StopReason;
 pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};

@@ -96,6 +96,32 @@ words! {
         Rollback = "rollback",
     }
 
+    /// What happens to a run whose thread is not there.
+    IfNotExists {
+        Create = "create",
+        Reject = "reject",
+    }
+
+    /// What happens to a thread that is to be made and is there.
+    IfExists {
+        Raise = "raise",
+        DoNothing = "do_nothing",
+    }
+
+    /// What becomes of a run's own thread when it is done.
+    OnCompletion {
+        Delete = "delete",
+        Keep = "keep",
+    }
+
+    /// What is left of a thread that is pruned.
+    PruneStrategy {
+        /// Nothing.
+        Delete = "delete",
+        /// Its newest state, without the way there.
+        KeepLatest = "keep_latest",
+    }
+
     /// When a step is safe.
     Durability {
         /// Before the next one begins.

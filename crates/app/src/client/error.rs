@@ -75,6 +75,7 @@ pub(super) fn of_start(error: StartError, name: &ThreadId) -> ClientError {
         StartError::NoThread(_) => ClientError::NoThread(name.clone()),
         StartError::Busy => ClientError::Busy(name.clone()),
         StartError::Closing => ClientError::Closed,
+        error @ StartError::KeyTaken => ClientError::Other(Box::new(error)),
         StartError::Store(error) => of_store(error),
     }
 }

@@ -413,4 +413,43 @@ fn a_run_that_was_cut_off_goes_on_after_a_restart_unless_it_may_not() {
     }
 }
 
+#[test]
+fn a_server_that_stops_is_no_client_that_leaves() {
+    for way in ["stream", "wait"] {
+        let bench =
+            Bench::with([Turn::new().text("half ").hang_after(1), Turn::new().text("The whole answer.")]);
+        bench.write("config.yaml", "title: {enabled: false}\nserver: {drain_seconds: 0}\n");
+        let served = Served::start(bench.hart());
+        served.ask("POST", "/threads", "", &json!({"thread_id": THREAD}));
+        let mut asked = question();
+        asked["on_disconnect"] = json!("cancel");
+        let _open = served.request("POST", &format!("/threads/{THREAD}/runs/{way}"), "", &asked);
+        eventually_here("a request", || (!bench.server.requests().is_empty()).then_some(()));
+        served.process.terminate();
+        let _ = served.process.wait();
+
+        let served = Served::start(bench.hart());
+        let ended = eventually_here("the run ends", || {
+            let runs = served.ask("GET", &format!("/threads/{THREAD}/runs"), "", &json!({}));
+            let waits = [r#""status":"running""#, r#""status":"pending""#].iter().any(|it| runs.contains(it));
+            (!waits).then_some(runs)
+        });
+        assert!(ended.contains(r#""status":"success""#), "{way}: {ended}");
+    }
+}
+
+#[test]
+fn a_failed_run_of_the_lead_agent_says_where_and_why() {
+    let bench = Bench::with([Turn::status(400).message("scripted failure")]);
+    let served = Served::start(bench.hart());
+    served.ask("POST", "/threads", "", &json!({"thread_id": THREAD}));
+    let told = served.ask("POST", &format!("/threads/{THREAD}/runs/wait"), "", &question());
+    assert!(told.contains("__error__"), "{told}");
+    let state = served.ask("GET", &format!("/threads/{THREAD}/state"), "", &json!({}));
+    let (_, body) = state.split_once("\r\n\r\n").unwrap();
+    let state: Value = serde_json::from_str(body.trim()).unwrap();
+    assert_eq!(state["next"], json!(["model"]), "{state}");
+    assert!(state["tasks"][0]["error"].as_str().unwrap().contains("scripted failure"), "{state}");
+}
+
 const THREAD: &str = "0199a0b1-0000-7000-8000-000000000001";

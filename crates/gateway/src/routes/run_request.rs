@@ -4,11 +4,16 @@
 
 use axum::http::HeaderMap;
 use hart_kernel::{Breakpoints, Nodes};
+use hart_runtime::port::HistoryQuery;
 use hart_runtime::{After, Input, Run, StartRun, recursion_limit};
-use hart_types::{Durability, MultitaskStrategy, OnDisconnect, StreamMode, ThreadId};
+use hart_types::{
+    CheckpointId, Durability, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect, StreamMode,
+    ThreadId,
+};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
@@ -16,8 +21,9 @@ use crate::owned;
 use crate::parse::{checkpoint, one_or_many};
 use crate::sse::Watch;
 use crate::webhook;
+use crate::words::{NodeNames, OneOrMany, Word};
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "RunCreate")]
 pub(crate) struct RunRequest {
     assistant_id: String,
@@ -30,27 +36,29 @@ pub(crate) struct RunRequest {
     #[serde(default)]
     context: Map<String, Value>,
     #[serde(default, deserialize_with = "one_or_many")]
-    #[schemars(with = "Option<Vec<String>>")]
+    #[schemars(with = "Option<OneOrMany<StreamMode>>")]
     stream_mode: Option<Vec<StreamMode>>,
     #[serde(default)]
     stream_subgraphs: bool,
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Word<MultitaskStrategy>>")]
     multitask_strategy: Option<MultitaskStrategy>,
-    if_not_exists: Option<String>,
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Word<IfNotExists>>")]
+    if_not_exists: Option<IfNotExists>,
+    #[schemars(with = "Option<Word<OnDisconnect>>")]
     on_disconnect: Option<OnDisconnect>,
-    on_completion: Option<String>,
+    #[schemars(with = "Option<Word<OnCompletion>>")]
+    on_completion: Option<OnCompletion>,
     #[serde(default)]
     after_seconds: f64,
     checkpoint: Option<Map<String, Value>>,
     checkpoint_id: Option<String>,
     #[serde(default, deserialize_with = "nodes")]
-    #[schemars(with = "Option<Vec<String>>")]
-    interrupt_before: Nodes,
+    #[schemars(with = "Option<NodeNames>")]
+    interrupt_before: Option<Nodes>,
     #[serde(default, deserialize_with = "nodes")]
-    #[schemars(with = "Option<Vec<String>>")]
-    interrupt_after: Nodes,
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NodeNames>")]
+    interrupt_after: Option<Nodes>,
+    #[schemars(with = "Option<Word<Durability>>")]
     durability: Option<Durability>,
     checkpoint_during: Option<bool>,
     webhook: Option<String>,
@@ -107,6 +115,8 @@ impl RunRequest {
             webhook::check(url, gateway.settings)?;
         }
         let options = self.options()?;
+        let recursion_limit = self.recursion_limit()?;
+        let fingerprint = self.fingerprint();
         let kwargs = self.kwargs();
         let input = self.input(thread.is_some())?;
         let mut start = StartRun::of(&assistant, input);
@@ -114,21 +124,28 @@ impl RunRequest {
         start.metadata = self.config.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         start.metadata.extend(self.metadata);
         start.options.extend(options);
-        start.recursion_limit = recursion_limit(&self.config).or(start.recursion_limit);
+        start.recursion_limit = recursion_limit.or(start.recursion_limit);
         start.multitask = self.multitask_strategy.unwrap_or(MultitaskStrategy::Enqueue);
-        start.create_thread = self.if_not_exists.as_deref() == Some("create");
+        start.create_thread = self.if_not_exists == Some(IfNotExists::Create);
         if self.after_seconds > LONGEST_DELAY {
             return Err(ApiError::unprocessable("`after_seconds` must be less than a year"));
         }
         start.after_seconds = self.after_seconds.max(0.0);
         start.checkpoint = checkpoint(self.checkpoint_id, self.checkpoint.as_ref());
-        start.breakpoints = Breakpoints { before: self.interrupt_before, after: self.interrupt_after };
+        if let Some(at) = &start.checkpoint {
+            there_is(gateway, start.thread.as_ref(), at).await?;
+        }
+        start.breakpoints = Breakpoints {
+            before: self.interrupt_before.unwrap_or_default(),
+            after: self.interrupt_after.unwrap_or_default(),
+        };
         start.durability = match (self.durability, self.checkpoint_during) {
             (Some(durability), _) => durability,
             (None, Some(false)) => Durability::Exit,
             (None, _) => Durability::Sync,
         };
-        start.keep_thread = self.on_completion.as_deref() == Some("keep");
+        start.keep_thread = self.on_completion == Some(OnCompletion::Keep);
+        start.fingerprint = idempotency_key.is_some().then_some(fingerprint);
         start.idempotency_key = idempotency_key;
         start.kwargs = kwargs;
         Ok(start)
@@ -147,6 +164,23 @@ impl RunRequest {
             ));
         }
         Ok(configurable.into_iter().chain(self.context.clone()).collect())
+    }
+
+    /// Differs where the request does.
+    fn fingerprint(&self) -> String {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, &text).to_string()
+    }
+
+    fn recursion_limit(&self) -> ApiResult<Option<u32>> {
+        let given = self.config.get("recursion_limit").filter(|limit| !limit.is_null());
+        match (given, recursion_limit(&self.config)) {
+            (None, _) => Ok(None),
+            (Some(_), Some(limit @ 1..)) => Ok(Some(limit)),
+            (Some(given), _) => Err(ApiError::unprocessable(format!(
+                "`config.recursion_limit` must be an integer, at least 1, not {given}"
+            ))),
+        }
     }
 
     fn input(&self, has_thread: bool) -> ApiResult<Input> {
@@ -183,10 +217,8 @@ fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<In
     let mut update = match command.get("update") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(map)) => map.clone(),
-        Some(Value::Array(pairs)) => pairs.iter().filter_map(pair).collect(),
-        Some(_) => {
-            return Err(ApiError::unprocessable("`command.update` must be an object or a list of pairs"));
-        }
+        Some(Value::Array(pairs)) => pairs.iter().map(pair).collect::<Option<_>>().ok_or_else(no_update)?,
+        Some(_) => return Err(no_update()),
     };
     owned::strip(&mut update);
     if command.get("goto").is_some_and(|goto| !goto.is_null()) {
@@ -202,6 +234,10 @@ fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<In
     }
 }
 
+fn no_update() -> ApiError {
+    ApiError::unprocessable("`command.update` must be an object or a list of pairs of a name and a value")
+}
+
 fn pair(pair: &Value) -> Option<(String, Value)> {
     match pair.as_array()?.as_slice() {
         [Value::String(key), value] => Some((key.clone(), value.clone())),
@@ -210,11 +246,27 @@ fn pair(pair: &Value) -> Option<(String, Value)> {
 }
 
 /// `"*"` or a list of names.
-fn nodes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nodes, D::Error> {
+fn nodes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nodes>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
-        Value::String(all) if all == "*" => Nodes::All,
-        Value::String(name) => Nodes::Named(vec![name]),
-        Value::Null => Nodes::default(),
-        list => Nodes::Named(serde_json::from_value(list).map_err(serde::de::Error::custom)?),
+        Value::String(all) if all == "*" => Some(Nodes::All),
+        Value::String(name) => Some(Nodes::Named(vec![name])),
+        Value::Null => None,
+        list => Some(Nodes::Named(serde_json::from_value(list).map_err(serde::de::Error::custom)?)),
     })
+}
+
+/// Nothing is written behind a step that never was.
+pub(crate) async fn there_is(
+    gateway: &Gateway,
+    thread: Option<&ThreadId>,
+    at: &CheckpointId,
+) -> ApiResult<()> {
+    let Some(thread) = thread else {
+        return Err(ApiError::unprocessable("a run without a thread has no checkpoint to start from"));
+    };
+    let query = HistoryQuery { only: Some(at.clone()), limit: 1, ..HistoryQuery::default() };
+    match gateway.runtime.store().history(thread, &query).await?.is_empty() {
+        true => Err(ApiError::not_found(format!("Checkpoint {at} of thread {thread} not found"))),
+        false => Ok(()),
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the address of a run is in the headers before anything of its body.
 
-use std::convert::Infallible;
+use std::io;
 use std::time::Duration;
 
 use axum::Json;
@@ -13,8 +13,8 @@ use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::stream;
 use hart_runtime::port::RunQuery;
-use hart_runtime::{After, CancelError, Failure, LogEvent, Recall, Run, Spelling, StateError};
-use hart_types::{CancelAction, RunId, StreamMode, ThreadId};
+use hart_runtime::{After, Failure, LogEvent, Recall, Run, Spelling, StateError};
+use hart_types::{CancelAction, StreamMode, ThreadId};
 use serde_json::{Value, json};
 
 use super::run_request::{RunRequest, begin};
@@ -127,7 +127,7 @@ pub(crate) async fn cancel(
 ) -> ApiResult<Response<HttpBody>> {
     let found = find(&gateway, path).await?;
     let action = action(&query)?;
-    stop(&gateway, &found.id, action).await?;
+    gateway.runtime.cancel(&found.id, action).await?;
     if query.flag("wait") {
         gateway.runtime.wait(&found.id).await;
         return Ok(Json(json!({})).into_response());
@@ -141,14 +141,6 @@ pub(super) fn action(query: &Query) -> ApiResult<CancelAction> {
         .map_or(Ok(CancelAction::Interrupt), |action| action.parse().map_err(ApiError::unprocessable))
 }
 
-pub(super) async fn stop(gateway: &Gateway, id: &RunId, action: CancelAction) -> ApiResult<()> {
-    match gateway.runtime.cancel(id, action).await {
-        Ok(()) => Ok(()),
-        Err(error @ CancelError::Ended { .. }) => Err(ApiError::conflict(error.to_string())),
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Reads on from where the reader was.
 pub(super) async fn follow(
     gateway: &Gateway,
@@ -158,7 +150,7 @@ pub(super) async fn follow(
 ) -> ApiResult<Response<HttpBody>> {
     let modes = query.list("stream_mode");
     let modes: Vec<StreamMode> = match modes.is_empty() {
-        true => found.asked_modes(),
+        true => asked_modes(&found),
         false => modes
             .iter()
             .map(|mode| mode.parse().map_err(ApiError::unprocessable))
@@ -192,6 +184,7 @@ pub(super) fn last_seen(headers: &HeaderMap) -> ApiResult<After> {
 /// Spaces while it works, so that nobody on the way takes the line for dead; then what came out.
 pub(super) fn result_of(gateway: Gateway, started: Run, cancel_on_disconnect: bool) -> Response<HttpBody> {
     let mut guard = OnDisconnect::of(&gateway, &started, cancel_on_disconnect);
+    let closing = gateway.closing.clone();
     let done = Box::pin(async move {
         let outcome = outcome(&gateway, &started).await;
         guard.disarm();
@@ -202,11 +195,16 @@ pub(super) fn result_of(gateway: Gateway, started: Run, cancel_on_disconnect: bo
             failed(&Failure { error: "StorageError".to_owned(), message })
         })
     });
-    let body = stream::unfold(Some(done), |waiting| async move {
-        let mut done = waiting?;
+    let body = stream::unfold(Some((done, closing)), |waiting| async move {
+        let (mut done, closing) = waiting?;
         tokio::select! {
-            result = &mut done => Some((Ok::<_, Infallible>(result), None)),
-            () = tokio::time::sleep(Duration::from_secs(5)) => Some((Ok(Bytes::from_static(b"\n")), Some(done))),
+            biased;
+            result = &mut done => Some((Ok(result), None)),
+            () = tokio::time::sleep(Duration::from_secs(5)) => {
+                Some((Ok(Bytes::from_static(b"\n")), Some((done, closing))))
+            }
+            // Broken off, so that nobody takes what was said so far for the result.
+            () = closing.cancelled() => Some((Err(io::Error::other("the server is shutting down")), None)),
         }
     });
     let mut response = Response::new(HttpBody::from_stream(body));
@@ -216,7 +214,7 @@ pub(super) fn result_of(gateway: Gateway, started: Run, cancel_on_disconnect: bo
 
 /// The last state that a run came to, rendered once.
 async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> {
-    let mut last = None;
+    let (mut last, mut failure) = (None, None);
     let mut recall = Recall::new(gateway.runtime.clone(), started.thread.clone(), Spelling::State);
     let mut follower = gateway.runtime.follow(&started.id, After::Start);
     let thread = gateway.runtime.store().thread(&started.thread).await?;
@@ -231,9 +229,13 @@ async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> 
                 };
                 last = Some((entry, values));
             }
-            LogEvent::Failed(failure) => return Ok(failed(failure)),
+            // Not the end yet: whoever is told of it finds the run ended.
+            LogEvent::Failed(why) => failure = Some(why.clone()),
             _ => {}
         }
+    }
+    if let Some(failure) = failure {
+        return Ok(failed(&failure));
     }
     let Some((entry, values)) = last else {
         let record = gateway.runtime.store().run(&started.id).await?;
@@ -269,7 +271,10 @@ pub(super) async fn find(gateway: &Gateway, (thread, id): (String, String)) -> A
 
 /// Where the run is, relative to the address clients were given.
 pub(super) fn locate(headers: &mut HeaderMap, run: &Run, way: Option<&str>) {
-    let place = format!("/threads/{}/runs/{}", run.thread, run.id);
+    locate_at(headers, format!("/threads/{}/runs/{}", run.thread, run.id), way);
+}
+
+pub(super) fn locate_at(headers: &mut HeaderMap, place: String, way: Option<&str>) {
     let mut set = |name, value: String| {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);
@@ -287,13 +292,7 @@ pub(super) fn asked_children(run: &Run) -> bool {
 }
 
 /// What whoever started the run asked to hear.
-pub(super) trait AskedModes {
-    fn asked_modes(&self) -> Vec<StreamMode>;
-}
-
-impl AskedModes for Run {
-    fn asked_modes(&self) -> Vec<StreamMode> {
-        let modes = self.kwargs.get("stream_mode").cloned().unwrap_or_default();
-        serde_json::from_value(modes).unwrap_or_else(|_| vec![StreamMode::Values])
-    }
+pub(super) fn asked_modes(run: &Run) -> Vec<StreamMode> {
+    let modes = run.kwargs.get("stream_mode").cloned().unwrap_or_default();
+    serde_json::from_value(modes).unwrap_or_else(|_| vec![StreamMode::Values])
 }

@@ -4,13 +4,14 @@
 
 use axum::Json;
 use axum::extract::State;
-use hart_runtime::port::HistoryQuery;
+use hart_runtime::port::{HistoryQuery, StepInfo};
 use hart_runtime::{Thread, ThreadState};
 use hart_types::CheckpointId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::run_request::there_is;
 use super::threads::known;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
@@ -46,10 +47,42 @@ pub(crate) async fn at_checkpoint(
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "StateUpdate")]
 pub(crate) struct UpdateState {
-    values: Option<Value>,
-    as_node: Option<String>,
+    #[serde(flatten)]
+    write: StateWrite,
     checkpoint: Option<Map<String, Value>>,
     checkpoint_id: Option<String>,
+}
+
+/// Values, and the node that they are said to be of.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct StateWrite {
+    values: Option<Value>,
+    as_node: Option<String>,
+}
+
+impl StateWrite {
+    /// Behind a step, or behind the newest one.
+    pub(super) async fn apply(
+        self,
+        gateway: &Gateway,
+        thread: &Thread,
+        at: Option<CheckpointId>,
+    ) -> ApiResult<CheckpointId> {
+        let as_node = self.as_node.as_deref();
+        if let Some(node) = as_node
+            && !["model", "tools", "__start__", "__input__", "__end__"].contains(&node)
+            && !gateway.runtime.knows_node(thread, node)
+        {
+            return Err(ApiError::bad_request(format!("Node {node} does not exist")));
+        }
+        let mut values = match self.values {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(map)) => map,
+            Some(_) => return Err(ApiError::bad_request("`values` must be an object")),
+        };
+        owned::strip(&mut values);
+        Ok(gateway.runtime.update_state(&thread.id, values, as_node, at).await?)
+    }
 }
 
 pub(crate) async fn update(
@@ -63,21 +96,11 @@ pub(crate) async fn update(
             "Thread {id} has no graph ID; run an agent on it, or create it with `metadata.graph_id`"
         )));
     }
-    let as_node = body.as_node.as_deref();
-    if let Some(node) = as_node
-        && !["model", "tools", "__start__", "__input__", "__end__"].contains(&node)
-        && !gateway.runtime.knows_node(&thread, node)
-    {
-        return Err(ApiError::bad_request(format!("Node {node} does not exist")));
-    }
-    let mut values = match body.values {
-        None => Map::new(),
-        Some(Value::Object(map)) => map,
-        Some(_) => return Err(ApiError::bad_request("`values` must be an object")),
-    };
-    owned::strip(&mut values);
     let at = checkpoint(body.checkpoint_id, body.checkpoint.as_ref());
-    let step = gateway.runtime.update_state(&thread.id, values, as_node, at).await?;
+    if let Some(at) = &at {
+        there_is(&gateway, Some(&thread.id), at).await?;
+    }
+    let step = body.write.apply(&gateway, &thread, at).await?;
     let place = json!({"thread_id": thread.id, "checkpoint_ns": "", "checkpoint_id": step});
     Ok(Json(json!({"checkpoint": place, "configurable": place, "checkpoint_id": step})))
 }
@@ -110,11 +133,24 @@ pub(crate) async fn history(
             })?)
         }
     };
-    let only = checkpoint(None, body.checkpoint.as_ref());
-    let run = body.metadata.get("run_id").and_then(Value::as_str).map(Into::into);
-    let query = HistoryQuery { before, only, run, limit: body.limit.unwrap_or(10) };
-    states(&gateway, &id, query).await
+    let place = body.checkpoint.as_ref();
+    let inside = place.and_then(|place| place.get("checkpoint_ns")).and_then(Value::as_str);
+    if inside.is_some_and(|namespace| !namespace.is_empty()) {
+        // Agents inside of calls leave no states behind.
+        known(&gateway, &id).await?;
+        return Ok(Json(Value::Array(Vec::new())));
+    }
+    let query = HistoryQuery {
+        before,
+        only: checkpoint(None, place),
+        run: body.metadata.get("run_id").and_then(Value::as_str).map(Into::into),
+        limit: body.limit.unwrap_or(DEFAULT_LIMIT),
+    };
+    states(&gateway, &id, query, &body.metadata).await
 }
+
+/// As LangGraph has it; its clients say how many they want.
+const DEFAULT_LIMIT: u64 = 1;
 
 pub(crate) async fn history_get(
     State(gateway): State<Gateway>,
@@ -122,8 +158,8 @@ pub(crate) async fn history_get(
     query: Query,
 ) -> ApiResult<Json<Value>> {
     let before = query.get("before").map(CheckpointId::from);
-    let query = HistoryQuery { before, limit: query.number("limit", 10)?, ..HistoryQuery::default() };
-    states(&gateway, &id, query).await
+    let limit = query.number("limit", DEFAULT_LIMIT)?;
+    states(&gateway, &id, HistoryQuery { before, limit, ..HistoryQuery::default() }, &Map::new()).await
 }
 
 async fn read(gateway: &Gateway, id: &str, at: Option<CheckpointId>) -> ApiResult<Json<Value>> {
@@ -142,11 +178,28 @@ fn shown(thread: &Thread, reached: &ThreadState) -> Value {
     json
 }
 
-async fn states(gateway: &Gateway, id: &str, query: HistoryQuery) -> ApiResult<Json<Value>> {
+async fn states(
+    gateway: &Gateway,
+    id: &str,
+    query: HistoryQuery,
+    metadata: &Map<String, Value>,
+) -> ApiResult<Json<Value>> {
     let thread = known(gateway, id).await?;
     if !(1..=1000).contains(&query.limit) {
         return Err(ApiError::unprocessable("`limit` must be between 1 and 1000"));
     }
-    let states = gateway.runtime.history(&thread.id, &query).await?;
+    let wanted = Value::Object(metadata.clone());
+    let is_wanted = |step: &StepInfo| contains(&state::metadata(&thread.id, step), &wanted);
+    let states = gateway.runtime.history(&thread.id, &query, is_wanted).await?;
     Ok(Json(states.iter().map(|reached| shown(&thread, reached)).collect()))
+}
+
+/// Objects need not be whole; everything else is the same.
+fn contains(value: &Value, part: &Value) -> bool {
+    match (value, part) {
+        (Value::Object(value), Value::Object(part)) => {
+            part.iter().all(|(key, part)| value.get(key).is_some_and(|value| contains(value, part)))
+        }
+        (value, part) => value == part,
+    }
 }

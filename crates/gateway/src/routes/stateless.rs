@@ -5,7 +5,7 @@
 use axum::Json;
 use axum::body::Body as HttpBody;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use axum::http::{HeaderMap, Response, StatusCode};
 use axum::response::IntoResponse;
 use hart_runtime::port::RunQuery;
 use hart_runtime::{CancelError, Run};
@@ -152,11 +152,7 @@ pub(crate) async fn join_stream(
     Ok(response)
 }
 
+/// It is found without its thread.
 fn locate(headers: &mut HeaderMap, run: &Run) {
-    if let Ok(place) = HeaderValue::from_str(&format!("/runs/{}", run.id)) {
-        headers.insert(header::CONTENT_LOCATION, place);
-    }
-    if let Ok(place) = HeaderValue::from_str(&format!("/runs/{}/stream", run.id)) {
-        headers.insert(header::LOCATION, place);
-    }
+    runs::locate_at(headers, format!("/runs/{}", run.id), Some("stream"));
 }

@@ -15,7 +15,7 @@ use hart_runtime::{
 use hart_types::{EventId, RunId, ThreadId};
 use serde_json::{Value, json};
 
-use super::runs::{AskedModes, asked_children, last_seen};
+use super::runs::{asked_children, asked_modes, last_seen};
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::gap;
@@ -152,7 +152,7 @@ impl Reader {
     }
 
     async fn renderer_for(&mut self, run: &Arc<Run>, entry: &Entry) -> Result<Renderer, StoreError> {
-        let modes = if self.wanted.runs { run.asked_modes() } else { Vec::new() };
+        let modes = if self.wanted.runs { asked_modes(run) } else { Vec::new() };
         let mut renderer = Renderer::new(run.as_ref().clone(), modes, asked_children(run));
         if renderer.remembers() {
             // Whoever comes back in the middle of a run gets what follows from its beginning.

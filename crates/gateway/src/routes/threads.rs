@@ -10,16 +10,18 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
 use hart_runtime::{StateError, Thread};
-use hart_types::{ThreadId, ThreadStatus};
+use hart_types::{IfExists, PruneStrategy, RunId, ThreadId, ThreadStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::state::StateWrite;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::paging::Page;
 use crate::parse::{Body, Path, order_of, selected, thread_id};
 use crate::wire::{select, thread};
+use crate::words::Word;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadCreate")]
@@ -27,22 +29,62 @@ pub(crate) struct Create {
     thread_id: Option<String>,
     #[serde(default)]
     metadata: Map<String, Value>,
-    if_exists: Option<String>,
+    #[schemars(with = "Option<Word<IfExists>>")]
+    if_exists: Option<IfExists>,
+    /// What was written to the state elsewhere, to be written here in the same order.
+    #[serde(default)]
+    supersteps: Vec<SuperStep>,
+    ttl: Option<Value>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct SuperStep {
+    updates: Vec<StateWrite>,
 }
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
     Body(create): Body<Create>,
 ) -> ApiResult<Json<Value>> {
+    without_ttl(create.ttl.as_ref())?;
     let id = create.thread_id.as_deref().map_or_else(|| Ok(ThreadId::generate()), thread_id)?;
     let mut row = Thread::new(id.clone(), "default".into(), gateway.runtime.now());
     row.metadata = create.metadata;
+    let writes: Vec<StateWrite> = create.supersteps.into_iter().flat_map(|step| step.updates).collect();
+    if !writes.is_empty() && !row.metadata.contains_key("graph_id") {
+        return Err(ApiError::bad_request("`supersteps` need `metadata.graph_id`: whose state they are of"));
+    }
     match gateway.runtime.store().create_thread(row).await? {
-        Created::New(row) => Ok(Json(thread::json(&row, None))),
-        Created::Existing(row) if create.if_exists.as_deref() == Some("do_nothing") => {
+        Created::New(row) if writes.is_empty() => Ok(Json(thread::json(&row, None))),
+        Created::New(row) => {
+            if let Err(error) = replay(&gateway, &row, writes).await {
+                // Half a thread is none.
+                gateway.runtime.delete_thread(&row.id).await?;
+                return Err(error);
+            }
+            Ok(Json(full(&gateway, &known(&gateway, id.as_str()).await?).await?))
+        }
+        Created::Existing(row) if create.if_exists == Some(IfExists::DoNothing) => {
             Ok(Json(full(&gateway, &row).await?))
         }
         Created::Existing(_) => Err(ApiError::conflict(format!("Thread with ID {id} already exists"))),
+    }
+}
+
+async fn replay(gateway: &Gateway, row: &Thread, writes: Vec<StateWrite>) -> ApiResult<()> {
+    for write in writes {
+        write.apply(gateway, row, None).await?;
+    }
+    Ok(())
+}
+
+/// Whoever asks for a thread to go by itself must not think that it does.
+fn without_ttl(ttl: Option<&Value>) -> ApiResult<()> {
+    match ttl {
+        None => Ok(()),
+        Some(_) => Err(ApiError::unprocessable(
+            "`ttl` is not supported: a thread stays until it is deleted, or pruned with POST /threads/prune",
+        )),
     }
 }
 
@@ -55,6 +97,7 @@ pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) 
 #[schemars(rename = "ThreadPatch")]
 pub(crate) struct Patch {
     metadata: Option<Map<String, Value>>,
+    ttl: Option<Value>,
 }
 
 pub(crate) async fn patch(
@@ -64,6 +107,7 @@ pub(crate) async fn patch(
     Body(patch): Body<Patch>,
 ) -> ApiResult<Response> {
     let id = thread_id(&id)?;
+    without_ttl(patch.ttl.as_ref())?;
     let patch = ThreadPatch {
         metadata: patch.metadata,
         updated_at: Some(gateway.runtime.now()),
@@ -92,7 +136,7 @@ pub(crate) struct Search {
     #[serde(default)]
     values: Map<String, Value>,
     ids: Option<Vec<String>>,
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<Word<ThreadStatus>>")]
     status: Option<ThreadStatus>,
     limit: Option<u64>,
     #[serde(default)]
@@ -112,6 +156,7 @@ pub(crate) async fn search(
 ) -> ApiResult<(HeaderMap, Json<Value>)> {
     let page = Page::of(search.limit, search.offset)?;
     selected(&search.select, thread::KEYS)?;
+    extractable(&search.extract)?;
     let query = ThreadQuery { limit: page.rows(), ..search.query()? };
     let wants_values =
         search.select.is_empty() || search.select.iter().any(|key| key == "values" || key == "interrupts");
@@ -207,6 +252,8 @@ const PAGE: u64 = 200;
 pub(crate) struct Prune {
     #[serde(default)]
     thread_ids: Vec<String>,
+    #[schemars(with = "Option<Word<PruneStrategy>>")]
+    strategy: Option<PruneStrategy>,
 }
 
 pub(crate) async fn prune(
@@ -217,7 +264,12 @@ pub(crate) async fn prune(
     let ids: Vec<ThreadId> = prune.thread_ids.iter().map(|id| thread_id(id)).collect::<ApiResult<_>>()?;
     let mut pruned = 0;
     for id in &ids {
-        pruned += u64::from(gateway.runtime.delete_thread(id).await?);
+        pruned += u64::from(match prune.strategy.unwrap_or(PruneStrategy::Delete) {
+            PruneStrategy::Delete => gateway.runtime.delete_thread(id).await?,
+            PruneStrategy::KeepLatest => {
+                gateway.runtime.store().forget_history(id, &RunId::generate()).await?
+            }
+        });
     }
     Ok(Json(json!({ "pruned_count": pruned })))
 }
@@ -259,22 +311,50 @@ impl Search {
 /// `values.messages[-1].content` and the like; what is not there is `null`.
 fn extract(row: &Value, wanted: &BTreeMap<String, String>) -> Option<Value> {
     let value = |path: &String| {
-        let steps = path.split('.').flat_map(|part| part.split('[')).filter(|step| !step.is_empty());
         let mut at = row;
-        for step in steps {
-            at = match (at, step.strip_suffix(']').unwrap_or(step).parse::<i64>()) {
-                (Value::Array(items), Ok(index)) => {
+        for step in steps(path)? {
+            at = match step {
+                Step::Key(key) => at.get(key)?,
+                Step::Index(index) => {
+                    let items = at.as_array()?;
                     let from_end = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);
-                    let index = if index < 0 { items.len().checked_sub(from_end)? } else { from_end };
-                    items.get(index)?
+                    items.get(if index < 0 { items.len().checked_sub(from_end)? } else { from_end })?
                 }
-                (at, _) => at.get(step)?,
             };
         }
         Some(at.clone())
     };
     let pairs = wanted.iter().map(|(name, path)| (name.clone(), value(path).unwrap_or_default()));
     (!wanted.is_empty()).then(|| pairs.collect::<Map<_, _>>().into())
+}
+
+/// One step into a row.
+enum Step<'a> {
+    Key(&'a str),
+    Index(i64),
+}
+
+/// None where that is no path.
+fn steps(path: &str) -> Option<Vec<Step<'_>>> {
+    let mut steps = Vec::new();
+    for part in path.split('.') {
+        let mut parts = part.split('[');
+        steps.push(Step::Key(parts.next().filter(|key| !key.is_empty())?));
+        for index in parts {
+            steps.push(Step::Index(index.strip_suffix(']')?.parse().ok()?));
+        }
+    }
+    Some(steps)
+}
+
+/// Whether these are paths.
+fn extractable(wanted: &BTreeMap<String, String>) -> ApiResult<()> {
+    match wanted.iter().find(|(_, path)| steps(path).is_none()) {
+        None => Ok(()),
+        Some((name, path)) => Err(ApiError::unprocessable(format!(
+            "`extract.{name}` is no path such as `values.messages[-1].content`: `{path}`"
+        ))),
+    }
 }
 
 /// With what it has come to.

@@ -2,8 +2,9 @@
 //!
 //! Invariant: what a thread waits for is in its tasks and beside them, under the same id.
 
-use hart_kernel::{Interrupt, StepSource};
-use hart_runtime::ThreadState;
+use hart_kernel::Interrupt;
+use hart_runtime::port::StepInfo;
+use hart_runtime::{ThreadState, source};
 use hart_types::{CheckpointId, ThreadId};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -30,16 +31,20 @@ pub(crate) fn json(thread: &ThreadId, state: &ThreadState) -> Value {
         "values": values,
         "next": next,
         "tasks": tasks,
-        "metadata": {
-            "source": source(step.source), "step": step.number, "parents": {},
-            "thread_id": thread, "run_id": step.run,
-        },
+        "metadata": metadata(thread, step),
         "created_at": time(step.created_at),
         "checkpoint": at(&step.id),
         "parent_checkpoint": step.parent.as_ref().map(at),
         "interrupts": interrupts,
         "checkpoint_id": step.id,
         "parent_checkpoint_id": step.parent,
+    })
+}
+
+/// What is said about a step.
+pub(crate) fn metadata(thread: &ThreadId, step: &StepInfo) -> Value {
+    json!({
+        "source": source(step.source), "step": step.number, "parents": {}, "thread_id": thread, "run_id": step.run,
     })
 }
 
@@ -59,14 +64,6 @@ pub(crate) fn asked(interrupt: &Interrupt) -> Value {
 pub(crate) fn task_id(state: &ThreadState) -> String {
     let step = state.step.as_ref().map(|step| step.id.as_str()).unwrap_or_default();
     Uuid::new_v5(&Uuid::NAMESPACE_OID, step.as_bytes()).to_string()
-}
-
-fn source(source: StepSource) -> &'static str {
-    match source {
-        StepSource::Start => "input",
-        StepSource::Update => "update",
-        _ => "loop",
-    }
 }
 
 fn fresh() -> Value {

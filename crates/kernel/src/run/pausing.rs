@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hart_types::Body;
+use hart_types::{Body, Message};
 
 use super::Execution;
 use crate::interrupt::{Pause, Paused};
@@ -30,7 +30,15 @@ impl Execution<'_> {
                 self.cx.set_answers(pause.answered(resume)?);
                 (update, Some(pause))
             }
-            RunInput::Continue => (Update::none(), self.stands_at(open)),
+            RunInput::Continue if self.head.is_none() && self.state.messages().is_empty() => {
+                return Err(RunError::EmptyInput);
+            }
+            RunInput::Continue => {
+                if open.is_none() {
+                    self.take_back_partial().await?;
+                }
+                (Update::none(), self.stands_at(open))
+            }
         };
         self.apply("input", update).await.map_err(|error| match error {
             HookError::State(error) => RunError::Input(error),
@@ -43,6 +51,17 @@ impl Execution<'_> {
         let next = goes_on.as_ref().map_or(Node::Model, |pause| pause.node);
         self.commit(StepSource::Input, next.name()).await?;
         Ok(goes_on)
+    }
+
+    /// An answer that was broken off is there for people; whoever goes on answers anew.
+    async fn take_back_partial(&mut self) -> Result<(), RunError> {
+        let last = self.state.messages().last();
+        let partial = last.filter(|last| {
+            matches!(last.body, Body::Ai(_)) && last.response_metadata.contains_key("incomplete")
+        });
+        let Some(id) = partial.and_then(|partial| partial.id.clone()) else { return Ok(()) };
+        let update = Update::none().messages(Message::remove(id));
+        self.apply("input", update).await.map_err(|source| RunError::hook("the input", source))
     }
 
     /// Where the thread stands when nobody says anything new.
@@ -91,6 +110,15 @@ impl Execution<'_> {
     /// The node an open pause comes back to.
     pub(super) fn waits_at(&self) -> Option<&'static str> {
         self.state.get::<Paused>()?.as_ref()?.node.name()
+    }
+
+    /// The work ahead of a run that was broken off.
+    pub(super) fn stopped_at(&self) -> Option<&'static str> {
+        match self.at {
+            // Calls that were broken off have results that say so.
+            Node::Tools if !Pending::exist(self.state.messages()) => Node::Model.name(),
+            node => node.name(),
+        }
     }
 
     fn write_pause(&mut self, pause: Option<Pause>) -> Result<(), RunError> {

@@ -11,8 +11,9 @@ use crate::{Failure, Run, StartRun, Totals};
 
 #[async_trait]
 pub trait Runs {
-    /// Takes a run in as pending and its thread as busy, decided by its strategy in the same transaction. `node` is
-    /// the one to execute it, as long as that lives.
+    /// Takes a run in as pending and its thread as busy, decided by its strategy in the same transaction, in which the
+    /// thread is made if the request says so, and is told whose run is its last. `node` is the one to execute it, as
+    /// long as that lives.
     async fn admit(&self, run: Run, request: StartRun, node: &NodeId) -> Result<Admission, StoreError>;
 
     /// Starts the oldest pending run of the thread that is due, if it is the node's and none is running.
@@ -67,6 +68,8 @@ pub enum Admission {
     Admitted { run: Run, others: Vec<Run> },
     /// A run with its idempotency key exists: that one is meant.
     Repeated(Run),
+    /// A run with its idempotency key exists, and is another one.
+    KeyTaken,
     /// Another one is on the thread and the strategy is to give way.
     Rejected { active: Run },
 }

@@ -10,7 +10,8 @@ use super::{Lease, StoreError};
 
 #[async_trait]
 pub trait Steps {
-    /// In order; the last one becomes the thread's newest. A run's own steps come with its lease.
+    /// In order; the last one becomes the thread's newest. A run's own steps come with its lease; others also say what
+    /// the thread is from then on, if nothing happens on it.
     async fn append_steps(
         &self,
         thread: &ThreadId,
@@ -40,6 +41,10 @@ pub trait Steps {
 
     /// Oldest first; empty for a call that nobody works in.
     async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError>;
+
+    /// Leaves the thread's newest state as one step of nobody's, `run`, without the way there. Whether there is such a
+    /// thread, and nothing happens on it.
+    async fn forget_history(&self, thread: &ThreadId, run: &RunId) -> Result<bool, StoreError>;
 
     /// Steps without their writes, newest first, all branches.
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError>;

@@ -139,7 +139,7 @@ impl Runtime {
                     }
                     Err(StartError::Closing) => return Ok(()),
                     Err(StartError::Store(error)) => return Err(error),
-                    Err(error @ StartError::NoThread(_)) => Err(error.to_string()),
+                    Err(error @ (StartError::NoThread(_) | StartError::KeyTaken)) => Err(error.to_string()),
                 }
             }
         };

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::worker::execute;
 use super::{Adopt, Inner, Live, Stage, interrupted};
 use crate::Run;
-use crate::event::{LogEvent, Logged};
+use crate::event::LogEvent;
 use crate::port::{Holding, Lease, RunEnd, Sign, StoreError};
 
 /// How often a process that has something to do shows that it lives.
@@ -203,12 +203,11 @@ impl Inner {
         live: &Live,
         action: CancelAction,
     ) -> Result<bool, StoreError> {
-        let status = RunStatus::Interrupted;
-        let ended = Logged { namespace: Vec::new(), event: LogEvent::Ended { status } };
-        let Some(last) = live.tape.last(ended).await else { return Ok(false) };
+        let ended = LogEvent::Ended { status: RunStatus::Interrupted };
+        let Some(last) = live.tape.last(vec![ended]).await else { return Ok(false) };
         let stopped = match action {
             CancelAction::Interrupt => {
-                let events = vec![live.tape.stored(&last)];
+                let events = live.tape.stored(&last);
                 let end = RunEnd { events, ..interrupted(self.clock.now()) };
                 self.store.end_run(&run.id, end, None).await?.is_some()
             }
@@ -216,6 +215,11 @@ impl Inner {
         };
         if stopped {
             self.finish(live, last);
+            // No request is at hand for a run of another process: its thread knows.
+            let thread = self.store.thread(&run.thread).await?;
+            if thread.is_some_and(|thread| thread.temporary) {
+                self.store.delete_thread(&run.thread).await?;
+            }
         }
         Ok(stopped)
     }

@@ -75,22 +75,44 @@ impl Runtime {
         self.fold(&row, steps, step)
     }
 
-    /// States, newest first.
+    /// The states that are wanted, newest first.
     pub async fn history(
         &self,
         thread: &ThreadId,
         query: &HistoryQuery,
+        wanted: impl Fn(&StepInfo) -> bool,
     ) -> Result<Vec<ThreadState>, StateError> {
         let row = self.known(thread).await?;
+        let steps = self.wanted_steps(thread, query, wanted).await?;
         let mut states = Vec::new();
         let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
         // Oldest first, so that each state is the one before it and a little more.
-        for info in self.inner.store.history(thread, query).await?.into_iter().rev() {
+        for info in steps.into_iter().rev() {
             let view = recall.view(&info.id).await?;
             states.push(self.shown_state(thread, view, Some(info)));
         }
         states.reverse();
         Ok(states)
+    }
+
+    async fn wanted_steps(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+        wanted: impl Fn(&StepInfo) -> bool,
+    ) -> Result<Vec<StepInfo>, StoreError> {
+        let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let (mut steps, mut query) = (Vec::new(), query.clone());
+        loop {
+            let page = self.inner.store.history(thread, &query).await?;
+            let last = (page.len() as u64) < query.limit;
+            query.before = page.last().map(|step| step.id.clone());
+            steps.extend(page.into_iter().filter(&wanted));
+            if last || steps.len() >= most {
+                steps.truncate(most);
+                return Ok(steps);
+            }
+        }
     }
 
     /// Writes values as `as_node` would have, behind `at` or behind the newest step.

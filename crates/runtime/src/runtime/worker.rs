@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 use super::nodes::begin;
 use super::{Inner, LINGER, Live, Settings, Stage};
 use crate::checkpoints::StepLog;
-use crate::event::{LogEvent, Logged};
+use crate::event::LogEvent;
 use crate::journal::RunJournal;
 use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::recording::Recordable;
@@ -52,7 +52,7 @@ impl Inner {
     }
 
     /// Tells everybody that it is over; the log stays at hand for a while.
-    pub(super) fn finish(&self, live: &Live, last: Arc<Entry>) {
+    pub(super) fn finish(&self, live: &Live, last: Vec<Arc<Entry>>) {
         live.tape.close(last);
         live.stage.send_replace(Stage::Ended);
         let _ = live.ended_at.set(Instant::now());
@@ -176,7 +176,7 @@ fn told_of(run: &Run, sink: &RunSink) -> Option<bytes::Bytes> {
     reached.map(|reached| ValuesEncoder::default().encode(&reached.values, None))
 }
 
-/// Writes how the run ended; its last event, or none if that was not ours to write.
+/// Writes how the run ended; its last events, or none if that was not ours to write.
 async fn settle(
     inner: &Inner,
     run: &Run,
@@ -184,26 +184,27 @@ async fn settle(
     files: &Workspace,
     sink: &RunSink,
     outcome: Result<Ended, Failed>,
-) -> Option<Arc<Entry>> {
+) -> Option<Vec<Arc<Entry>>> {
     let rolled_back = matches!(outcome, Err(Failed::Cancelled))
         && *live.action.lock().unwrap_or_else(PoisonError::into_inner) == CancelAction::Rollback;
     let lease = live.lease.get();
     if !rolled_back {
         told(sink, "workspace_not_kept", inner.workspaces.after_run(files, &run.id).await).await;
     }
-    let end = end_of(inner, sink, outcome, live).await;
-    let status = end.status;
-    sink.ended(status, end.error.as_ref());
-    let ended = Logged { namespace: Vec::new(), event: LogEvent::Ended { status } };
+    let end = end_of(inner, sink, outcome, live);
+    sink.ended(end.status, end.error.as_ref());
+    // Whoever hears why it failed finds that in its record.
+    let failed = end.error.clone().map(LogEvent::Failed);
+    let last_words = failed.into_iter().chain([LogEvent::Ended { status: end.status }]).collect();
     if rolled_back {
         told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
         let undone = insist(inner, || inner.store.undo_run(&run.id, inner.clock.now(), lease)).await?;
-        return if undone { live.tape.last(ended).await } else { None };
+        return if undone { live.tape.last(last_words).await } else { None };
     }
     // The end of the log is one write with the end of the run, so all before it must be there.
     live.tape.flushed().await;
-    let last = live.tape.last(ended).await?;
-    let end = RunEnd { values: told_of(run, sink), events: vec![live.tape.stored(&last)], ..end };
+    let last = live.tape.last(last_words).await?;
+    let end = RunEnd { values: told_of(run, sink), events: live.tape.stored(&last), ..end };
     let stored = insist(inner, || inner.store.end_run(&run.id, end.clone(), lease)).await?;
     stored.map(|_| last)
 }
@@ -238,7 +239,6 @@ async fn work(
         thread: run.thread.clone(),
         user: run.user.clone(),
         options: live.request.options.clone(),
-        recursion_limit: live.request.recursion_limit,
         checkpointer: steps.clone(),
     };
     let agent = inner
@@ -261,6 +261,7 @@ async fn work(
     cx.clock = played.unwrap_or_else(|| Arc::clone(&inner.clock));
     cx.from.clone_from(&live.request.checkpoint);
     cx.breakpoints = live.request.breakpoints.clone();
+    cx.recursion_limit = live.request.recursion_limit;
     let report = agent.run(input, &cx).await;
     if let Some(deck) = &cx.deck {
         deck.reached(None).await;
@@ -282,7 +283,7 @@ fn input(agent: &Agent, input: &Input) -> Result<RunInput, Failed> {
     })
 }
 
-async fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, live: &Live) -> RunEnd {
+fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, live: &Live) -> RunEnd {
     // Something left to do on a thread that stopped midway makes it interrupted.
     let left = sink.reached().is_some_and(|reached| reached.next.is_some());
     let waiting = if left { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
@@ -293,9 +294,6 @@ async fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, l
         Err(Failed::Timeout(failure)) => (RunStatus::Timeout, Some(failure), ThreadStatus::Error),
         Err(Failed::Error(failure)) => (RunStatus::Error, Some(failure), ThreadStatus::Error),
     };
-    if let Some(failure) = &error {
-        sink.log(LogEvent::Failed(failure.clone())).await;
-    }
     RunEnd {
         status,
         error,
@@ -313,6 +311,7 @@ impl From<RunError> for Failed {
         let class = match &error {
             RunError::Cancelled => return Self::Cancelled,
             RunError::RecursionLimit { .. } => "GraphRecursionError",
+            RunError::EmptyInput => "EmptyInputError",
             RunError::Model(error) => match error.kind {
                 ModelErrorKind::Timeout(_) => {
                     return Self::Timeout(Failure {

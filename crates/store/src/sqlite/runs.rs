@@ -21,12 +21,19 @@ impl Runs for SqliteStore {
     async fn admit(&self, run: Run, request: StartRun, node: &NodeId) -> Result<Admission, StoreError> {
         let (node, missing) = (node.clone(), StoreError::NoThread(run.thread.clone()));
         let admitted = self.write(move |db| {
-            if let Some(key) = &run.idempotency_key
+            if let Some(key) = scoped_key(&run, &request)
                 && let Some(same) = first(db, "idempotency_key = ?1", params![key])?
             {
-                return Ok(Some(Admission::Repeated(same)));
+                return Ok(Some(match same.fingerprint == run.fingerprint {
+                    true => Admission::Repeated(same),
+                    false => Admission::KeyTaken,
+                }));
             }
-            let Some((thread, _)) = threads::find(db, &run.thread)? else { return Ok(None) };
+            let thread = match threads::find(db, &run.thread)? {
+                Some((thread, _)) => thread,
+                None if request.makes_thread() => threads::insert(db, &request.new_thread(&run))?,
+                None => return Ok(None),
+            };
             let others = active(db, thread)?;
             if run.multitask == MultitaskStrategy::Reject
                 && let Some(active) = others.first()
@@ -34,6 +41,7 @@ impl Runs for SqliteStore {
                 return Ok(Some(Admission::Rejected { active: active.clone() }));
             }
             insert(db, thread, &run, &request, &node)?;
+            threads::tell(db, &run.thread, run.about())?;
             set_thread(db, thread, ThreadStatus::Busy, run.created_at)?;
             Ok(Some(Admission::Admitted { run, others }))
         });
@@ -236,6 +244,11 @@ fn active(db: &Connection, thread: i64) -> rusqlite::Result<Vec<Run>> {
     db.prepare_cached(&sql)?.query_map([thread], read)?.collect()
 }
 
+/// Whether anything happens on the thread.
+pub(super) fn is_busy(db: &Connection, thread: i64) -> rusqlite::Result<bool> {
+    Ok(!active(db, thread)?.is_empty())
+}
+
 fn set_thread(db: &Connection, n: i64, status: ThreadStatus, at: Timestamp) -> rusqlite::Result<()> {
     db.prepare_cached("UPDATE threads SET status = ?2, updated_at = ?3 WHERE n = ?1")?.execute(params![
         n,
@@ -243,6 +256,12 @@ fn set_thread(db: &Connection, n: i64, status: ThreadStatus, at: Timestamp) -> r
         time(at)
     ])?;
     Ok(())
+}
+
+/// Keys of one thread are not those of another; runs without a thread have theirs in common. A thread's id has no slash.
+fn scoped_key(run: &Run, request: &StartRun) -> Option<String> {
+    let scope = if request.thread.is_some() { run.thread.as_str() } else { "" };
+    run.idempotency_key.as_ref().map(|key| format!("{scope}/{key}"))
 }
 
 fn insert(
@@ -254,8 +273,8 @@ fn insert(
 ) -> rusqlite::Result<()> {
     db.prepare_cached(
         "INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, updated_at,
-                           start_at, error, totals, base, idempotency_key, request, owner)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+                           start_at, error, totals, base, idempotency_key, fingerprint, request, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
     )?
     .execute(params![
         run.id.as_str(),
@@ -272,7 +291,8 @@ fn insert(
         run.error.as_ref().map(json),
         json(&run.totals),
         run.base.as_ref().map(|base| base.as_str()),
-        run.idempotency_key,
+        scoped_key(run, request),
+        run.fingerprint,
         json(request),
         node.as_str(),
     ])?;
@@ -280,6 +300,8 @@ fn insert(
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let scoped: Option<String> = row.get("idempotency_key")?;
+    let key = scoped.as_deref().and_then(|scoped| scoped.split_once('/')).map(|(_, key)| key.to_owned());
     Ok(Run {
         id: get_text(row, "id")?,
         thread: get_text(row, "thread_id")?,
@@ -295,6 +317,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         error: get_optional_json(row, "error")?,
         totals: get_json(row, "totals")?,
         base: get_optional_text(row, "base")?,
-        idempotency_key: row.get("idempotency_key")?,
+        idempotency_key: key,
+        fingerprint: row.get("fingerprint")?,
     })
 }

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::row::{get_time, json, time, unreadable};
 use super::sum::{check, sum};
-use super::{SqliteStore, child_steps, leases, threads};
+use super::{SqliteStore, child_steps, leases, runs, threads};
 
 /// From this many bytes a value is worth a row of its own.
 const LARGE: usize = 1024;
@@ -33,14 +33,19 @@ impl Steps for SqliteStore {
         };
         let (thread, lease) = (thread.clone(), lease.cloned());
         let appended = self.write(move |db| {
-            if let Some(lease) = lease
-                && !leases::is_held(db, &lease)?
+            if let Some(lease) = &lease
+                && !leases::is_held(db, lease)?
             {
                 return Ok(None);
             }
             let Some((n, _)) = threads::find(db, &thread)? else { return Ok(None) };
             for step in &steps {
                 append(db, n, step)?;
+            }
+            if lease.is_none() && !runs::is_busy(db, n)? {
+                let status = rest_status(db, n)?;
+                db.prepare_cached("UPDATE threads SET status = ?2, error = NULL WHERE n = ?1")?
+                    .execute(params![n, status.as_str()])?;
             }
             Ok(Some(()))
         });
@@ -93,6 +98,21 @@ impl Steps for SqliteStore {
 
     async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
         self.get_child_steps(thread, call).await
+    }
+
+    async fn forget_history(&self, thread: &ThreadId, run: &RunId) -> Result<bool, StoreError> {
+        let (thread, run) = (thread.clone(), run.clone());
+        self.write(move |db| {
+            let Some((n, thread)) = threads::find(db, &thread)? else { return Ok(false) };
+            if runs::is_busy(db, n)? {
+                return Ok(false);
+            }
+            if let Some(head) = thread.head {
+                fold(db, n, head, run)?;
+            }
+            Ok(true)
+        })
+        .await
     }
 
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
@@ -282,6 +302,20 @@ pub(super) fn keep_only(db: &Connection, thread: i64, head: CheckpointId) -> rus
     db.prepare_cached("DELETE FROM steps WHERE thread = ?1 AND n NOT IN (SELECT value FROM json_each(?2))")?
         .execute(params![thread, json(&kept)])?;
     Ok(())
+}
+
+/// What all steps up to this one wrote, in one step of its id, so the state is the same. It is of no run, so none can be
+/// undone any more.
+fn fold(db: &Connection, thread: i64, head: CheckpointId, run: RunId) -> rusqlite::Result<()> {
+    let line = lineage(db, thread, head)?;
+    let steps = line.into_iter().map(|(n, info)| whole(db, n, info)).collect::<rusqlite::Result<Vec<_>>>()?;
+    let Some(last) = steps.last().cloned() else { return Ok(()) };
+    let writes = steps.into_iter().flat_map(|step| step.writes).collect();
+    let blobs = blobs_of_thread(db, thread)?;
+    db.prepare_cached("DELETE FROM steps WHERE thread = ?1")?.execute([thread])?;
+    append(db, thread, &Step { parent: None, run_id: run, writes, ..last })?;
+    db.prepare_cached("UPDATE runs SET base = NULL WHERE thread = ?1")?.execute([thread])?;
+    drop_unused(db, blobs)
 }
 
 /// Takes a run's steps away; the thread is where the run found it.

@@ -117,7 +117,20 @@ pub(super) fn delete(db: &Connection, id: &ThreadId) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> {
+/// Lays these over its metadata, if they are new to it.
+pub(super) fn tell(db: &Connection, id: &ThreadId, about: Map<String, Value>) -> rusqlite::Result<()> {
+    let Some((n, mut thread)) = find(db, id)? else { return Ok(()) };
+    if about.iter().all(|(key, value)| thread.metadata.get(key) == Some(value)) {
+        return Ok(());
+    }
+    thread.metadata.extend(about);
+    tag(db, n, &thread.metadata)?;
+    db.prepare_cached("UPDATE threads SET metadata = ?2 WHERE n = ?1")?
+        .execute(params![n, json(&thread.metadata)])?;
+    Ok(())
+}
+
+pub(super) fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> {
     db.prepare_cached(
         "INSERT INTO threads (id, user, created_at, updated_at, state_updated_at, metadata, config, status, error,
                               head, temporary)

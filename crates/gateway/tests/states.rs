@@ -1,0 +1,154 @@
+//! What a thread has come to when its runs did not come to their end, and what may be done with that.
+
+use hart_kernel::{ModelError, ModelErrorKind};
+use hart_models::ScriptedTurn;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+fn says(text: &str) -> Value {
+    json!({"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": text}]}})
+}
+
+fn go_on() -> Value {
+    json!({"assistant_id": "agent", "input": null})
+}
+
+fn texts(values: &Value) -> Vec<&str> {
+    values["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_failed_run_says_where_and_why_and_can_be_gone_on_with() {
+    let server = Server::new(&[]).await;
+    let id = server.thread().await;
+    server.say(ModelError::new(ModelErrorKind::BadRequest, "m", "scripted failure").into());
+    server.post(&format!("/threads/{id}/runs/wait"), says("hi")).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(state["next"], json!(["model"]));
+    assert!(state["tasks"][0]["error"].as_str().unwrap().contains("scripted failure"), "{state}");
+    assert_eq!(server.get(&format!("/threads/{id}")).await["status"], "error");
+    server.say(ScriptedTurn::text("hello"));
+    let values = server.post(&format!("/threads/{id}/runs/wait"), go_on()).await;
+    assert_eq!(texts(&values), ["hi", "hello"]);
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!((&state["next"], &state["tasks"]), (&json!([]), &json!([])));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_stopped_run_can_be_gone_on_with() {
+    let server = Server::playing(vec![ScriptedTurn::Hang]).await;
+    let id = server.thread().await;
+    let run = server.post(&format!("/threads/{id}/runs"), says("hi")).await;
+    let run = run["run_id"].as_str().unwrap();
+    while server.get(&format!("/threads/{id}/state")).await["next"] != json!(["model"]) {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    server.post(&format!("/threads/{id}/runs/{run}/cancel?wait=true"), json!({})).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(state["next"], json!(["model"]));
+    assert_eq!(server.get(&format!("/threads/{id}")).await["status"], "interrupted");
+    server.say(ScriptedTurn::text("hello"));
+    let values = server.post(&format!("/threads/{id}/runs/wait"), go_on()).await;
+    assert_eq!(texts(&values), ["hi", "hello"]);
+    assert_eq!(server.get(&format!("/threads/{id}")).await["status"], "idle");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn nothing_can_be_gone_on_with_where_nothing_was_said() {
+    let server = Server::new(&[]).await;
+    let id = server.thread().await;
+    let told = server.post(&format!("/threads/{id}/runs/wait"), go_on()).await;
+    assert_eq!(told["__error__"]["error"], "EmptyInputError", "{told}");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_pruned_thread_keeps_its_newest_state_and_goes_on() {
+    let server = Server::new(&["one", "two", "three"]).await;
+    let id = server.thread().await;
+    for text in ["a", "b"] {
+        server.post(&format!("/threads/{id}/runs/wait"), says(text)).await;
+    }
+    let before = server.get(&format!("/threads/{id}/state")).await;
+    let prune = json!({"thread_ids": [id], "strategy": "keep_latest"});
+    assert_eq!(server.post("/threads/prune", prune).await, json!({"pruned_count": 1}));
+    let after = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!((&after["values"], &after["next"]), (&before["values"], &json!([])));
+    assert_eq!(after["checkpoint"], before["checkpoint"]);
+    let history = server.post(&format!("/threads/{id}/history"), json!({"limit": 100})).await;
+    assert_eq!(history.as_array().unwrap().len(), 1);
+    // There is nothing left to come back to: a run that is forgotten takes no state along.
+    let last = server.get(&format!("/threads/{id}/runs?limit=1")).await[0]["run_id"].clone();
+    let last = format!("/threads/{id}/runs/{}", last.as_str().unwrap());
+    assert!(server.call(Method::DELETE, &last, Value::Null).await.0.is_success());
+    let values = server.post(&format!("/threads/{id}/runs/wait"), says("c")).await;
+    assert_eq!(texts(&values), ["a", "one", "b", "two", "c", "three"]);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_thread_is_made_with_what_was_written_elsewhere() {
+    let server = Server::new(&["hello"]).await;
+    let write = |node: &str, kind: &str, text: &str| {
+        json!({"updates": [{"values": {"messages": [{"type": kind, "content": text}]}, "as_node": node}]})
+    };
+    let steps = json!([write("__input__", "human", "a"), write("model", "ai", "b"), write("__input__", "human", "c")]);
+    let made =
+        server.post("/threads", json!({"metadata": {"graph_id": "agent"}, "supersteps": steps})).await;
+    assert_eq!((&made["status"], texts(&made["values"])), (&json!("interrupted"), vec!["a", "b", "c"]));
+    let id = made["thread_id"].as_str().unwrap();
+    let history = server.post(&format!("/threads/{id}/history"), json!({"limit": 9})).await;
+    assert_eq!(history.as_array().unwrap().len(), 3);
+    let values = server.post(&format!("/threads/{id}/runs/wait"), go_on()).await;
+    assert_eq!(texts(&values), ["a", "b", "c", "hello"]);
+    // Half a thread is none.
+    let count = server.post("/threads/count", json!({})).await;
+    let wrong = json!([write("__input__", "human", "a"), write("nobody", "ai", "b")]);
+    let body = json!({"metadata": {"graph_id": "agent"}, "supersteps": wrong});
+    assert_eq!(server.call(Method::POST, "/threads", body).await.0.as_u16(), 400);
+    assert_eq!(server.post("/threads/count", json!({})).await, count);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_state_that_was_written_by_hand_waits_where_something_is_left_to_do() {
+    let server = Server::new(&[]).await;
+    let made = server.post("/threads", json!({"metadata": {"graph_id": "agent"}})).await;
+    let id = made["thread_id"].as_str().unwrap();
+    let write = |node: &str| json!({"values": {"messages": []}, "as_node": node});
+    server.post(&format!("/threads/{id}/state"), write("__start__")).await;
+    assert_eq!(server.get(&format!("/threads/{id}")).await["status"], "interrupted");
+    server.post(&format!("/threads/{id}/state"), write("__end__")).await;
+    assert_eq!(server.get(&format!("/threads/{id}")).await["status"], "idle");
+    let nowhere = json!({"values": {}, "checkpoint_id": "1f1e08e6-21ba-6588-8000-88dfff15b743"});
+    let (status, _) = server.call(Method::POST, &format!("/threads/{id}/state"), nowhere).await;
+    assert_eq!(status.as_u16(), 404);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn history_is_filtered_by_what_is_said_about_a_state() {
+    let server = Server::new(&["one", "two"]).await;
+    let id = server.thread().await;
+    for text in ["a", "b"] {
+        server.post(&format!("/threads/{id}/runs/wait"), says(text)).await;
+    }
+    let history = async |body: Value| -> Vec<Value> {
+        let states = server.post(&format!("/threads/{id}/history"), body).await;
+        states.as_array().unwrap().iter().map(|state| state["metadata"]["step"].clone()).collect()
+    };
+    assert_eq!(history(json!({})).await, [4]);
+    assert_eq!(history(json!({"limit": 9, "metadata": {"source": "input"}})).await, [2, -1]);
+    assert_eq!(history(json!({"limit": 1, "metadata": {"source": "input"}})).await, [2]);
+    assert_eq!(history(json!({"limit": 1, "metadata": {"step": 0}})).await, [0]);
+    let runs = server.get(&format!("/threads/{id}/runs")).await;
+    let of_first = json!({"limit": 9, "metadata": {"run_id": runs[1]["run_id"], "source": "loop"}});
+    assert_eq!(history(of_first).await, [1, 0]);
+    assert!(history(json!({"metadata": {"step": "0"}})).await.is_empty());
+    assert!(history(json!({"limit": 9, "checkpoint": {"checkpoint_ns": "tools:x"}})).await.is_empty());
+    server.close().await;
+}
