@@ -11,6 +11,7 @@ mod chaos;
 mod clocks;
 mod crashes;
 mod crons;
+mod delegation;
 mod processes;
 mod runs;
 mod sim;

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Agent, Deck, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
-use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId};
 use serde_json::json;
 use tracing::Instrument as _;
 
@@ -283,15 +283,11 @@ fn input(agent: &Agent, input: &Input) -> Result<RunInput, Failed> {
 }
 
 async fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, live: &Live) -> RunEnd {
-    // Something left to do on a thread that stopped midway makes it interrupted.
-    let left = sink.reached().is_some_and(|reached| reached.next.is_some());
-    let waiting = if left { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
-    let (status, error, thread_status) = match outcome {
-        Ok(Ended::Finished) => (RunStatus::Success, None, ThreadStatus::Idle),
-        Ok(Ended::Paused) => (RunStatus::Success, None, ThreadStatus::Interrupted),
-        Err(Failed::Cancelled) => (RunStatus::Interrupted, None, waiting),
-        Err(Failed::Timeout(failure)) => (RunStatus::Timeout, Some(failure), ThreadStatus::Error),
-        Err(Failed::Error(failure)) => (RunStatus::Error, Some(failure), ThreadStatus::Error),
+    let (status, error) = match outcome {
+        Ok(Ended::Finished | Ended::Paused) => (RunStatus::Success, None),
+        Err(Failed::Cancelled) => (RunStatus::Interrupted, None),
+        Err(Failed::Timeout(failure)) => (RunStatus::Timeout, Some(failure)),
+        Err(Failed::Error(failure)) => (RunStatus::Error, Some(failure)),
     };
     if let Some(failure) = &error {
         sink.log(LogEvent::Failed(failure.clone())).await;
@@ -300,7 +296,6 @@ async fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, l
         status,
         error,
         totals: sink.totals(),
-        thread_status,
         at: inner.clock.now(),
         base: live.request.checkpoint.clone(),
         values: None,

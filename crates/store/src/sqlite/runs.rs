@@ -119,7 +119,7 @@ impl Runs for SqliteStore {
             if !may_write(db, &run, lease.as_ref())? {
                 return Ok(None);
             }
-            let RunEnd { status, error, totals, thread_status, at, base, events, values } = end;
+            let RunEnd { status, error, totals, at, base, events, values } = end;
             let base = base.or(run.base.clone());
             db.prepare_cached(
                 "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL
@@ -136,14 +136,9 @@ impl Runs for SqliteStore {
             events::insert(db, &events)?;
             effects::forget(db, &id)?;
             if let Some((n, _)) = threads::find(db, &run.thread)? {
-                if thread_status != ThreadStatus::Interrupted {
-                    child_steps::forget(db, n)?;
-                }
-                let left = active(db, n)?;
-                let thread_status = if left.is_empty() { thread_status } else { ThreadStatus::Busy };
-                set_thread(db, n, thread_status, at)?;
                 db.prepare_cached("UPDATE threads SET error = ?2 WHERE n = ?1")?
                     .execute(params![n, error.as_ref().map(json)])?;
+                let_rest(db, n, at)?;
             }
             let ended = Run { status, error, totals, updated_at: at, base, ..run };
             outbox::put_in(db, &ended, values.as_ref())?;
@@ -165,11 +160,8 @@ impl Runs for SqliteStore {
             }
             steps::undo(db, &run, now)?;
             forget(db, &id)?;
-            if let Some((n, thread)) = threads::find(db, &run.thread)?
-                && thread.status == ThreadStatus::Busy
-                && active(db, n)?.is_empty()
-            {
-                set_thread(db, n, ThreadStatus::Idle, now)?;
+            if let Some((n, _)) = threads::find(db, &run.thread)? {
+                let_rest(db, n, now)?;
             }
             Ok(true)
         })
@@ -191,8 +183,8 @@ impl Runs for SqliteStore {
                 return Ok(Deleted::Forgotten);
             }
             steps::undo(db, &run, now)?;
-            set_thread(db, thread, steps::rest_status(db, thread)?, now)?;
             db.prepare_cached("UPDATE threads SET error = NULL WHERE n = ?1")?.execute([thread])?;
+            let_rest(db, thread, now)?;
             Ok(Deleted::Undone)
         })
         .await
@@ -234,6 +226,24 @@ fn active(db: &Connection, thread: i64) -> rusqlite::Result<Vec<Run>> {
     let sql =
         format!("{SELECT} WHERE runs.thread = ?1 AND runs.status IN ('pending', 'running') ORDER BY runs.n");
     db.prepare_cached(&sql)?.query_map([thread], read)?.collect()
+}
+
+/// What a thread is when a run has left it, however that ended: its log says whether it waits, and no run. What agents
+/// inside its calls have done is kept as long as it does.
+fn let_rest(db: &Connection, thread: i64, at: Timestamp) -> rusqlite::Result<()> {
+    let rest = steps::rest_status(db, thread)?;
+    if rest == ThreadStatus::Idle {
+        child_steps::forget(db, thread)?;
+    }
+    let failed: bool = db
+        .prepare_cached("SELECT error IS NOT NULL FROM threads WHERE n = ?1")?
+        .query_row([thread], |row| row.get(0))?;
+    let status = match (active(db, thread)?.is_empty(), failed) {
+        (false, _) => ThreadStatus::Busy,
+        (true, true) => ThreadStatus::Error,
+        (true, false) => rest,
+    };
+    set_thread(db, thread, status, at)
 }
 
 fn set_thread(db: &Connection, n: i64, status: ThreadStatus, at: Timestamp) -> rusqlite::Result<()> {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hart_runtime::Totals;
 use hart_runtime::port::{RunEnd, Store, StoredRecord};
-use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
+use hart_types::{MultitaskStrategy, RunStatus};
 
 use super::{admit, at, claim, make, run, step, stores};
 
@@ -16,7 +16,6 @@ fn ended(seconds: i64) -> RunEnd {
         status: RunStatus::Success,
         error: None,
         totals: Totals::default(),
-        thread_status: ThreadStatus::Idle,
         at: at(seconds),
         base: None,
         events: Vec::new(),
