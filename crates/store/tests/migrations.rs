@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_child_steps.sql"),
     include_str!("../migrations/0010_sums.sql"),
     include_str!("../migrations/0011_feedback.sql"),
+    include_str!("../migrations/0013_more_sums.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

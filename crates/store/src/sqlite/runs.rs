@@ -10,6 +10,7 @@ use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadSt
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
+use super::sum::sum;
 use super::{SqliteStore, child_steps, effects, events, leases, outbox, steps, threads};
 
 /// Every column, and the thread's id for its number.
@@ -122,7 +123,8 @@ impl Runs for SqliteStore {
             let RunEnd { status, error, totals, at, base, events, values } = end;
             let base = base.or(run.base.clone());
             db.prepare_cached(
-                "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL
+                "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL,
+                                 request_sum = NULL
                  WHERE id = ?1",
             )?
             .execute(params![
@@ -262,10 +264,11 @@ fn insert(
     request: &StartRun,
     node: &NodeId,
 ) -> rusqlite::Result<()> {
+    let request = json(request);
     db.prepare_cached(
         "INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, updated_at,
-                           start_at, error, totals, base, idempotency_key, request, owner)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+                           start_at, error, totals, base, idempotency_key, request, request_sum, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
     )?
     .execute(params![
         run.id.as_str(),
@@ -283,7 +286,8 @@ fn insert(
         json(&run.totals),
         run.base.as_ref().map(|base| base.as_str()),
         run.idempotency_key,
-        json(request),
+        request,
+        sum(&[run.id.as_str().as_bytes(), request.as_bytes()]),
         node.as_str(),
     ])?;
     Ok(())
