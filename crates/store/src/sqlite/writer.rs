@@ -3,7 +3,6 @@
 //! Invariant: whoever waits hears of success only after the commit that holds its work is on the disk, and of failure
 //! only when none does.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -13,7 +12,8 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::recordings::{self, Batch, Carried};
-use super::{Shared, failure, gone, soundness};
+use super::soundness::Soundness;
+use super::{Shared, failure, gone};
 
 /// What one commit may hold: beyond this, those who wait would wait for others' work.
 const GROUP: usize = 256;
@@ -33,14 +33,14 @@ pub(super) struct Writer {
 #[derive(Debug)]
 struct Thread {
     handle: Option<JoinHandle<()>>,
-    path: Option<PathBuf>,
+    file: Option<Shared<Soundness>>,
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
         let ended = self.handle.take().is_some_and(|handle| handle.join().is_ok());
-        if let (true, Some(path)) = (ended, &self.path) {
-            soundness::closed(path);
+        if let (true, Some(file)) = (ended, &self.file) {
+            file.closed();
         }
     }
 }
@@ -55,14 +55,14 @@ struct Done {
 }
 
 impl Writer {
-    /// `path` is that of the connection's file, if it has one.
-    pub(super) fn start(connection: Connection, path: Option<PathBuf>) -> Self {
+    /// `file` is the connection's, if it has one.
+    pub(super) fn start(connection: Connection, file: Option<Shared<Soundness>>) -> Self {
         let (jobs, queue) = channel();
         let carried = Shared::<Carried>::default();
         let taken = Shared::clone(&carried);
         // Ends when the last sender is gone and the queue is empty.
         let handle = std::thread::spawn(move || serve(&connection, &queue, &taken));
-        let thread = Thread { handle: Some(handle), path };
+        let thread = Thread { handle: Some(handle), file };
         Self { jobs: jobs.into(), waiting: Shared::default(), carried, _thread: thread.into() }
     }
 
