@@ -13,6 +13,7 @@ mod crashes;
 mod crons;
 mod delegation;
 mod processes;
+mod recording;
 mod runs;
 mod sim;
 mod stream;

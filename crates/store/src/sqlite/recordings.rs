@@ -12,13 +12,23 @@ use hart_runtime::port::{Lease, Recordings, StoreError, StoredRecord};
 use hart_types::RunId;
 use rusqlite::{Connection, Row, params};
 
-use super::row::{get_optional_text, time};
+use super::row::{get_optional_text, time, unsigned};
 use super::{SqliteStore, leases};
 
 #[async_trait]
 impl Recordings for SqliteStore {
     fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease) {
         self.writer.carry(records, lease.clone());
+    }
+
+    async fn recorded_bytes(&self, run: &RunId) -> Result<u64, StoreError> {
+        let run = run.clone();
+        self.read(move |db| {
+            db.prepare_cached("SELECT coalesce(sum(length(payload)), 0) FROM records WHERE run = ?1")?
+                .query_row([run.as_str()], |row| row.get::<_, i64>(0))
+                .map(unsigned)
+        })
+        .await
     }
 
     async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError> {
