@@ -84,8 +84,8 @@ impl Writer {
             let done = opened.and_then(|connection| alone(connection, work));
             let failed = done.as_ref().err().map(NotCommitted::with);
             let finish = Box::new(move |committed: Result<(), StoreError>| {
-                // Nobody may be waiting any more; the work is done all the same.
-                let _ = reply.send(committed.and(done));
+                // Nobody may be waiting any more; the work is done all the same. Whoever failed knows best why.
+                let _ = reply.send(done.and_then(|done| committed.map(|()| done)));
             });
             Done { failed, finish }
         });
@@ -199,6 +199,7 @@ impl NotCommitted {
     fn with(error: &StoreError) -> Self {
         match error {
             StoreError::Full => Self::Full,
+            StoreError::Failed { source: Some(source), .. } => Self::Failed(source.to_string()),
             error => Self::Failed(error.to_string()),
         }
     }
