@@ -9,9 +9,8 @@ use super::row::unreadable;
 
 /// CRC-32, as in zip files, of all parts with their lengths.
 pub(super) fn sum(parts: &[&[u8]]) -> i64 {
-    let lengths: Vec<[u8; 8]> = parts.iter().map(|part| (part.len() as u64).to_le_bytes()).collect();
-    let bytes = lengths.iter().zip(parts).flat_map(|(length, part)| length.iter().chain(part.iter()));
-    WITH_LENGTHS | i64::from(crc(bytes))
+    let with = |crc, part: &&[u8]| crc_of(crc_of(crc, &(part.len() as u64).to_le_bytes()), part);
+    WITH_LENGTHS | i64::from(!parts.iter().fold(!0, with))
 }
 
 /// Compares it with what the row's own column says, where it says anything. Of a row of before, the first `old` parts
@@ -20,7 +19,7 @@ pub(super) fn check(row: &Row<'_>, what: &str, parts: &[&[u8]], old: usize) -> r
     let matches = match row.get::<_, Option<i64>>("sum")? {
         None => true,
         Some(wanted) if wanted & WITH_LENGTHS != 0 => wanted == sum(parts),
-        Some(wanted) => wanted == i64::from(crc(parts.iter().take(old).copied().flatten())),
+        Some(wanted) => wanted == i64::from(!parts.iter().take(old).fold(!0, |crc, part| crc_of(crc, part))),
     };
     if matches { Ok(()) } else { Err(unreadable(what, "it is not what was written")) }
 }
@@ -43,13 +42,13 @@ pub(super) fn check_column(
 /// Set in sums of the newer kind; a CRC has 32 bits.
 const WITH_LENGTHS: i64 = 1 << 32;
 
-fn crc<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
-    let mut sum = !0_u32;
+/// With these bytes behind what was summed so far.
+fn crc_of(mut crc: u32, bytes: &[u8]) -> u32 {
     for byte in bytes {
-        let index = (sum ^ u32::from(*byte)) & 0xFF;
-        sum = (sum >> 8) ^ TABLE.get(index as usize).copied().unwrap_or_default();
+        let index = (crc ^ u32::from(*byte)) & 0xFF;
+        crc = (crc >> 8) ^ TABLE.get(index as usize).copied().unwrap_or_default();
     }
-    !sum
+    crc
 }
 
 const TABLE: [u32; 256] = {
