@@ -92,6 +92,24 @@ async fn what_a_turn_records_does_not_grow_with_the_conversation() {
     world.client.close().await;
 }
 
+/// What a subagent does is not recorded; what it used is known all the same.
+#[tokio::test]
+async fn what_subagents_use_is_in_the_sums() {
+    let world = world(json!({"subagents": {"enabled": true}})).await;
+    let task = json!({"description": "d", "prompt": "p", "subagent_type": "general-purpose"});
+    world.server.push_all([
+        Turn::new().tool_call("c1", "task", task).usage(10, 1),
+        Turn::new().text("From inside.").usage(1000, 100),
+        Turn::new().text("Done.").usage(20, 2),
+    ]);
+    let answer = world.client.ask(Ask::new("go").thread("t")).await.unwrap();
+    let sums = Reel::load(world.store.as_ref(), &answer.run).await.unwrap().sums();
+    assert_eq!((sums.model_calls, sums.usage.input_tokens, sums.usage.output_tokens), (2, 30, 3));
+    let all = &sums.in_all;
+    assert_eq!((all.model_calls, all.usage.input_tokens, all.usage.output_tokens), (3, 1030, 103));
+    world.client.close().await;
+}
+
 #[tokio::test]
 async fn recording_can_be_switched_off() {
     let world = world(json!({"recording": {"enabled": false}})).await;

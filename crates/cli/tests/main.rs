@@ -13,6 +13,7 @@ mod suite {
     mod errors;
     mod frontend;
     mod info;
+    mod killed;
     mod models;
     mod reconnect;
     mod recorded;

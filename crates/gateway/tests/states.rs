@@ -16,7 +16,12 @@ fn go_on() -> Value {
 }
 
 fn texts(values: &Value) -> Vec<&str> {
-    values["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap()).collect()
+    values["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -93,12 +98,13 @@ async fn a_pruned_thread_keeps_its_newest_state_and_goes_on() {
 #[tokio::test]
 async fn a_thread_is_made_with_what_was_written_elsewhere() {
     let server = Server::new(&["hello"]).await;
-    let write = |node: &str, kind: &str, text: &str| {
-        json!({"updates": [{"values": {"messages": [{"type": kind, "content": text}]}, "as_node": node}]})
-    };
-    let steps = json!([write("__input__", "human", "a"), write("model", "ai", "b"), write("__input__", "human", "c")]);
-    let made =
-        server.post("/threads", json!({"metadata": {"graph_id": "agent"}, "supersteps": steps})).await;
+    let write = |node: &str, kind: &str, text: &str| json!({"updates": [{"values": {"messages": [{"type": kind, "content": text}]}, "as_node": node}]});
+    let steps = json!([
+        write("__input__", "human", "a"),
+        write("model", "ai", "b"),
+        write("__input__", "human", "c")
+    ]);
+    let made = server.post("/threads", json!({"metadata": {"graph_id": "agent"}, "supersteps": steps})).await;
     assert_eq!((&made["status"], texts(&made["values"])), (&json!("interrupted"), vec!["a", "b", "c"]));
     let id = made["thread_id"].as_str().unwrap();
     let history = server.post(&format!("/threads/{id}/history"), json!({"limit": 9})).await;

@@ -218,7 +218,13 @@ impl RunContext {
         self.aliases.get().and_then(|aliases| aliases.get(called)).map_or(called, String::as_str)
     }
 
-    /// Whether this run goes on where an earlier one paused.
+    /// Whether somebody has answered what is asked where this run goes on. One that goes on after a crash alone was not
+    /// told anything.
+    pub fn has_answers(&self) -> bool {
+        self.answers.get().is_some_and(|answers| !answers.is_empty())
+    }
+
+    /// Whether this run goes on where an earlier one paused, or where an attempt of its own was cut off.
     pub fn is_resuming(&self) -> bool {
         self.answers.get().is_some()
     }

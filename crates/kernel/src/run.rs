@@ -50,6 +50,8 @@ pub(crate) struct Execution<'a> {
     left: Option<Left>,
     /// Whether calls may have been begun before.
     recalls: bool,
+    /// Whether the newest step that was logged here says that something is left to do.
+    open: bool,
 }
 
 /// Why the loop was left before its end.
@@ -97,8 +99,20 @@ impl<'a> Execution<'a> {
     ) -> Self {
         let steps = left.as_ref().map_or(0, |left| left.steps);
         let recalls = cx.attempt > 1;
-        let at = Node::BeforeAgent;
-        Self { agent, cx, state, head, at, entered: 0, steps, unlogged: Vec::new(), begun: None, left, recalls }
+        Self {
+            agent,
+            cx,
+            state,
+            head,
+            at: Node::BeforeAgent,
+            entered: 0,
+            steps,
+            unlogged: Vec::new(),
+            begun: None,
+            left,
+            recalls,
+            open: false,
+        }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {
@@ -120,9 +134,13 @@ impl<'a> Execution<'a> {
         };
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
-        // What did not come to its end is still to be done.
-        let left = if ran.is_err() { self.stopped_at() } else { None };
-        let logged = self.commit(StepSource::End, self.waits_at().or(left)).await;
+        let logged = match &ran {
+            // Nothing is left to do, also where a hook has jumped here without a word.
+            Ok(Ended::Finished) if self.open => self.log(StepSource::End, self.waits_at()).await,
+            Ok(_) => self.commit(StepSource::End, self.waits_at()).await,
+            // What did not come to its end is still to be done.
+            Err(_) => self.commit(StepSource::End, self.waits_at().or(self.stopped_at())).await,
+        };
         let outcome = ran.and_then(|ended| unwound.and(logged).map(|()| ended));
         RunReport { outcome, values: self.agent.snapshot(self.state) }
     }
@@ -396,9 +414,10 @@ impl<'a> Execution<'a> {
 
     /// What was applied since the last step becomes one.
     async fn commit(&mut self, source: StepSource, next: Option<&str>) -> Result<(), RunError> {
-        if self.unlogged.is_empty() {
-            return Ok(());
-        }
+        if self.unlogged.is_empty() { Ok(()) } else { self.log(source, next).await }
+    }
+
+    async fn log(&mut self, source: StepSource, next: Option<&str>) -> Result<(), RunError> {
         let (id, parent) = (CheckpointId::generate(), self.head.clone());
         if let Some(deck) = &self.cx.deck {
             deck.reached(Some(&id)).await;
@@ -410,6 +429,7 @@ impl<'a> Execution<'a> {
             self.begun = None;
         }
         self.unlogged.clear();
+        self.open = next.is_some();
         self.head = Some(id.clone());
         let values = self.agent.snapshot(self.state.clone());
         let next = next.map(Arc::from);

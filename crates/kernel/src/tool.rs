@@ -25,6 +25,12 @@ pub trait Tool: Send + Sync {
 
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError>;
 
+    /// Whether every call asks a person ([`ToolContext::interrupt`]) before it does anything else. One that was cut off
+    /// before anybody answered has then done nothing, and asks again.
+    fn asks_first(&self) -> bool {
+        false
+    }
+
     /// What to note down before a call of [`Effect::Once`], for [`Tool::reconcile`].
     async fn foresee(&self, _cx: &ToolContext<'_>, _args: &Map<String, Value>) -> Option<Value> {
         None
@@ -145,6 +151,8 @@ pub trait TypedTool: Send + Sync + 'static {
     const ALIASES: &'static [&'static str] = &[];
     /// What a second call would do.
     const EFFECT: Effect = Effect::Once;
+    /// See [`Tool::asks_first`].
+    const ASKS_FIRST: bool = false;
     type Args: DeserializeOwned + JsonSchema + Send;
 
     async fn run(&self, cx: &ToolContext<'_>, args: Self::Args) -> Result<ToolOutput, ToolError>;
@@ -228,6 +236,10 @@ impl<T: TypedTool> Tool for Typed<T> {
 
     fn aliases(&self) -> &[&'static str] {
         T::ALIASES
+    }
+
+    fn asks_first(&self) -> bool {
+        T::ASKS_FIRST
     }
 
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {

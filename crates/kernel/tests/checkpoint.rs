@@ -24,6 +24,27 @@ async fn one_step_per_model_call_and_per_batch() {
     assert_eq!(sources, [Start, Input, Model, Tools, Model]);
 }
 
+/// Whoever looks at the thread later must not think that it waits.
+#[tokio::test]
+async fn a_run_that_a_hook_ends_without_a_word_leaves_a_last_step() {
+    struct Ends;
+    #[async_trait]
+    impl Middleware for Ends {
+        async fn before_model(&self, _: &RunContext, _: &State) -> HookResult {
+            Ok(Command::none().goto(Goto::End))
+        }
+    }
+    let log = Arc::new(MemoryLog::default());
+    let ends: Arc<dyn Middleware> = Arc::new(Ends);
+    let agent = Agent::builder(script([])).middleware([ends]).checkpointer(log.clone()).build().unwrap();
+    agent.run(ask("q"), &cx()).await.outcome.unwrap();
+    let log = log.0.lock().unwrap();
+    let steps = &log[&ThreadId::from("t1")];
+    let ways: Vec<_> = steps.iter().map(|step| (step.source, step.next.as_deref())).collect();
+    use StepSource::*;
+    assert_eq!(ways, [(Start, Some("__start__")), (Input, Some("model")), (End, None)]);
+}
+
 #[tokio::test]
 async fn the_next_run_sees_the_thread() {
     let log = Arc::new(MemoryLog::default());

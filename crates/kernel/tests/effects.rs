@@ -1,10 +1,11 @@
 //! Calls that are cut off: made again, taken from the journal, or said to be unknown.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hart_kernel::*;
-use hart_types::{Message, ToolCallId, ToolStatus};
+use hart_types::{Message, Resume, ToolCallId, ToolStatus};
 use serde_json::{Map, Value, json};
 
 use crate::support::*;
@@ -55,6 +56,7 @@ struct World {
     settled: Mutex<usize>,
     seen: Mutex<Vec<usize>>,
     found: Mutex<BTreeMap<String, bool>>,
+    asks_first: AtomicBool,
     journal: Arc<MemoryJournal>,
 }
 
@@ -67,6 +69,10 @@ struct Send {
 impl Tool for Send {
     fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
+    }
+
+    fn asks_first(&self) -> bool {
+        self.world.asks_first.load(Ordering::Relaxed)
     }
 
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {
@@ -128,9 +134,24 @@ fn context(world: &World, attempt: u32) -> RunContext {
     cx
 }
 
+/// The run that brings the answer.
+fn answering(world: &World, attempt: u32) -> RunContext {
+    let mut cx = context(world, attempt);
+    cx.run_id = "the-answer".into();
+    cx
+}
+
 fn batch(to: &[&str]) -> Message {
     let list: Vec<_> = to.iter().map(|to| (*to, "send", json!({"to": to}))).collect();
     calls(&list)
+}
+
+/// What is written down before a call of the run.
+fn begun(to: &str) -> Begun {
+    let args = json!({"to": to});
+    let (run, id) = ("the-run".into(), to.into());
+    let key = EffectKey::new(&run, &id, "send", args.as_object().unwrap());
+    Begun { key, tool: "send".into(), call: id, foreseen: Some(json!({"noted": to})), outcome: None }
 }
 
 fn results(report: &RunReport) -> Vec<(ToolStatus, String)> {
@@ -276,6 +297,53 @@ async fn a_call_that_asks_has_not_begun() {
     let report = first.run(ask("go"), &context(&world, 1)).await;
     assert_eq!(report.outcome.unwrap(), Ended::Paused);
     assert!(world.journal.0.lock().unwrap().is_empty());
+}
+
+/// A crash may come between the intent and the question, or before the intent is withdrawn.
+#[tokio::test]
+async fn a_call_that_was_cut_off_before_it_could_ask_asks() {
+    for asks_first in [true, false] {
+        let world: Arc<World> = Arc::default();
+        world.asks_first.store(asks_first, Ordering::Relaxed);
+        let log: Arc<MemoryLog> = Arc::default();
+        let first = agent(&world, Effect::Once, script([batch(&["ask"])]), &log);
+        first.run(ask("go"), &context(&world, 1)).await.outcome.unwrap();
+        log.0.lock().unwrap().get_mut("t1").unwrap().truncate(3);
+        world.journal.0.lock().unwrap().push(begun("ask"));
+        let report = again(&world, Effect::Once, &log).await;
+        let journal = world.journal.0.lock().unwrap().clone();
+        if asks_first {
+            assert_eq!(report.outcome.unwrap(), Ended::Paused);
+            assert!(journal.is_empty(), "it is withdrawn after all");
+        } else {
+            assert!(
+                results(&report)[0].1.contains("not known"),
+                "nobody can know what it did before it asked"
+            );
+        }
+        assert!(sent(&world).is_empty());
+    }
+}
+
+/// With the answer it went on to what it had asked for.
+#[tokio::test]
+async fn a_call_that_was_cut_off_behind_its_answer_is_unknown() {
+    let world: Arc<World> = Arc::default();
+    world.asks_first.store(true, Ordering::Relaxed);
+    let log: Arc<MemoryLog> = Arc::default();
+    let first = agent(&world, Effect::Once, script([batch(&["ask"])]), &log);
+    first.run(ask("go"), &context(&world, 1)).await.outcome.unwrap();
+    let paused = log.0.lock().unwrap()["t1"].len();
+    let answer = || RunInput::from(Resume::One(json!("yes")));
+    let second = agent(&world, Effect::Once, script([say("done")]), &log);
+    second.run(answer(), &answering(&world, 1)).await.outcome.unwrap();
+    assert_eq!(sent(&world), ["ask"]);
+    log.0.lock().unwrap().get_mut("t1").unwrap().truncate(paused);
+    world.journal.0.lock().unwrap().iter_mut().for_each(|begun| begun.outcome = None);
+    let third = agent(&world, Effect::Once, script([say("done")]), &log);
+    let report = third.run(answer(), &answering(&world, 2)).await;
+    assert!(results(&report)[0].1.contains("not known whether it took effect"));
+    assert_eq!(sent(&world), ["ask"]);
 }
 
 #[tokio::test]

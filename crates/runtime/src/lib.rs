@@ -5,6 +5,7 @@
 mod checkpoints;
 mod doorbell;
 mod event;
+mod failure;
 mod follow;
 mod follow_thread;
 mod frame;

@@ -36,6 +36,8 @@ pub struct Recordable<'a> {
     pub run: &'a Run,
     pub request: &'a StartRun,
     pub attempt: u32,
+    /// How many bytes earlier attempts have recorded.
+    pub recorded: u64,
     pub clock: &'a Arc<dyn Clock>,
 }
 

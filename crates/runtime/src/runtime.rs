@@ -21,9 +21,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Clock, Timestamp};
-use hart_types::{
-    CancelAction, Durability, MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus,
-};
+use hart_types::{CancelAction, Durability, MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -451,7 +449,6 @@ fn interrupted(at: Timestamp) -> RunEnd {
         status: RunStatus::Interrupted,
         error: None,
         totals: Totals::default(),
-        thread_status: ThreadStatus::Idle,
         at,
         base: None,
         values: None,

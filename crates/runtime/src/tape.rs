@@ -13,6 +13,7 @@ use hart_types::{EventId, RunId, ThreadId};
 use tokio::sync::watch;
 
 use crate::event::{LogEvent, Logged};
+use crate::failure::chain;
 use crate::port::{Lease, NUMBERS, Store, StoreError, StoredEvent};
 
 /// How many events stay at hand for readers that are a little behind; others read from the store.
@@ -161,7 +162,8 @@ impl Tape {
                     (reel.next, reel.end) = (first, first + NUMBERS);
                 }
                 Err(error) => {
-                    tracing::error!(run = %self.run, %error, "events cannot be numbered; trying again");
+                    let error = chain(&error);
+                    tracing::error!(run = %self.run, error, "events cannot be numbered; trying again");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }
@@ -304,7 +306,8 @@ impl Tape {
                 Err(error @ StoreError::Lost(_)) => return Err(error),
                 Err(StoreError::Full) => self.wait_for_room(&mut told).await,
                 Err(error) => {
-                    tracing::error!(run = %self.run, %error, "events cannot be stored; trying again");
+                    let error = chain(&error);
+                    tracing::error!(run = %self.run, error, "events cannot be stored; trying again");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }

@@ -312,6 +312,9 @@ impl<A: Around> Recordings for Surrounded<A> {
     fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease) {
         self.inner.append_records(records, lease);
     }
+    async fn recorded_bytes(&self, run: &RunId) -> Result<u64, StoreError> {
+        self.by.around("recorded_bytes", self.inner.recorded_bytes(run)).await
+    }
     async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError> {
         self.by.around("records", self.inner.records(run)).await
     }

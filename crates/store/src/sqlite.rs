@@ -35,6 +35,7 @@ use rusqlite::Connection;
 use self::mark::Mark;
 use self::presence::Presence;
 use self::readers::Readers;
+use self::soundness::Soundness;
 use self::writer::Writer;
 
 /// A copy is the same store.
@@ -46,6 +47,8 @@ pub struct SqliteStore {
     writer: Writer,
     presence: Arc<Presence>,
     mark: Arc<Mark>,
+    /// None for a store in memory.
+    soundness: Option<Arc<Soundness>>,
 }
 
 /// Why the file cannot be used.
@@ -70,21 +73,28 @@ impl SqliteStore {
     /// Opens or makes the file, brings it up to date and looks whether it is whole, where that is not known.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let presence = Presence::beside(path);
+        let soundness = Arc::new(Soundness::of(path));
         // Whoever has it open looked through it.
-        let check = !presence.is_anybody_there() && soundness::must_be_checked(path);
+        let check = !presence.is_anybody_there() && soundness.must_be_checked();
         let connection = connection::writer(path, check)?;
         let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
         let mark = Arc::new(Mark::beside(path, &connection).map_err(failed)?);
         let readers = Readers::new(path.to_owned());
-        let writer = Writer::start(connection, Some(path.to_owned()));
-        Ok(Self { readers: Some(readers), writer, presence: Arc::new(presence), mark })
+        let writer = Writer::start(connection, Some(Arc::clone(&soundness)));
+        Ok(Self {
+            readers: Some(readers),
+            writer,
+            presence: Arc::new(presence),
+            mark,
+            soundness: Some(soundness),
+        })
     }
 
     /// Forgets everything when the last copy goes.
     pub fn in_memory() -> Result<Self, OpenError> {
         let presence = Arc::new(Presence::none());
         let writer = Writer::start(connection::memory()?, None);
-        Ok(Self { readers: None, writer, presence, mark: Arc::default() })
+        Ok(Self { readers: None, writer, presence, mark: Arc::default(), soundness: None })
     }
 
     /// Copies the file as it is now, while everything goes on.
@@ -101,17 +111,25 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.writer.submit(move |connection| work(connection).map_err(failure)).await
+        self.noting(self.writer.submit(move |connection| work(connection).map_err(failure)).await)
     }
 
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        match &self.readers {
+        self.noting(match &self.readers {
             Some(readers) => readers.run(move |connection| work(connection).map_err(failure)).await,
             None => self.writer.submit(move |connection| work(connection).map_err(failure)).await,
+        })
+    }
+
+    /// Damage that somebody has met is remembered beyond this process.
+    fn noting<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let (Err(StoreError::Damaged(_)), Some(soundness)) = (&done, &self.soundness) {
+            soundness.met_damage();
         }
+        done
     }
 }
 

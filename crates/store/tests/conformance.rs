@@ -8,6 +8,7 @@ mod feedback;
 mod leases;
 mod outbox;
 mod recordings;
+mod resting;
 mod runs;
 mod steps;
 mod threads;

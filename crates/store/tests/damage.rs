@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hart_runtime::port::{EventScope, Events, Leases, Runs, Steps, Store, StoreError, StoredEvent};
+use hart_kernel::{Begun, EffectKey};
+use hart_runtime::port::{Effects, EventScope, Events, Leases, Runs, Steps, Store, StoreError, StoredEvent};
 use hart_store::SqliteStore;
 use hart_types::{EventId, MultitaskStrategy};
 use serde_json::json;
@@ -34,6 +35,17 @@ async fn file(dir: &Path) -> PathBuf {
             payload: format!("{{\"event\":\"{name} was told {n}\"}}").into(),
         });
         store.append_events(events.collect(), &lease).await.unwrap();
+        let inside = step(&format!("inside {name}"), None, "child", &[]);
+        store.append_child_steps(&thread, "call", vec![inside], &lease).await.unwrap();
+        let begun = Begun {
+            key: EffectKey::from(format!("key-{name}")),
+            tool: "send".into(),
+            call: "c".into(),
+            foreseen: Some(json!({"before": name})),
+            outcome: None,
+        };
+        store.begin_effect(begun.clone(), &lease).await.unwrap();
+        store.finish_effect(&begun.key, json!({"sent": name}), &lease).await.unwrap();
     }
     drop(store);
     let db = rusqlite::Connection::open(&path).unwrap();
@@ -53,7 +65,9 @@ fn flip(path: &Path, words: &str) {
 
 async fn read(store: &dyn Store, thread: &str) -> Result<(), StoreError> {
     store.steps(&thread.into(), None).await?;
-    store.events(&EventScope::Thread(thread.into()), 0, 100).await.map(|_| ())
+    store.events(&EventScope::Thread(thread.into()), 0, 100).await?;
+    store.child_steps(&thread.into(), "call").await?;
+    store.effects(&format!("run-{thread}").as_str().into()).await.map(|_| ())
 }
 
 /// The one thread says what is wrong with it, the other one is whole and can be written to.
@@ -74,7 +88,10 @@ async fn a_bit_that_fell_over_in_a_message_an_event_or_a_step_is_noticed() {
         ("one: said in", "`messages` in step one-step-1"),
         ("one at length at", "`messages` in step one-step-2"),
         ("one was told", "event 1-"),
-        ("one-step-3", "step one-step-"),
+        ("one-step-3", "the newest step of thread one"),
+        ("inside one", "a step inside call call of run run-one"),
+        ("{\"before\":\"one", "call c of `send` in run run-one"),
+        ("{\"sent\":\"one", "what came of call c of `send` in run run-one"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let path = file(dir.path()).await;
@@ -96,6 +113,72 @@ async fn a_blob_or_a_step_that_is_missing_is_noticed() {
         assert_eq!(db.execute(damage, []).unwrap(), 1);
         drop(db);
         assert_told(&path, told).await;
+    }
+}
+
+/// Numbers have no words to look for in the file.
+#[tokio::test]
+async fn a_number_that_changed_is_noticed() {
+    let last = "(SELECT max(seq) FROM events WHERE thread = 'one')";
+    for (damage, told) in [
+        (format!("UPDATE events SET ms = 3 WHERE seq = {last}"), "event 3-"),
+        (format!("UPDATE events SET seq = seq + 64 WHERE seq = {last}"), "event 1-"),
+        ("UPDATE steps SET number = 7 WHERE id = 'one-step-2'".to_owned(), "step one-step-2"),
+        ("UPDATE steps SET created_at = 7 WHERE id = 'one-step-2'".to_owned(), "step one-step-2"),
+        ("UPDATE steps SET source = '\"input\"' WHERE id = 'one-step-2'".to_owned(), "step one-step-2"),
+        (
+            "UPDATE writes SET private = 1 WHERE value LIKE '%one: said%'".to_owned(),
+            "`messages` in step one-step-1",
+        ),
+        (
+            "UPDATE writes SET place = 1 WHERE value LIKE '%one: said%'".to_owned(),
+            "`messages` in step one-step-1",
+        ),
+        ("UPDATE threads SET head = NULL WHERE id = 'one'".to_owned(), "the newest step of thread one"),
+        // As a hart left it that had no sum for it.
+        (
+            "UPDATE threads SET head = 'one-step-4', head_sum = NULL WHERE id = 'one'".to_owned(),
+            "step one-step-4` cannot be read: it is missing",
+        ),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(dir.path()).await;
+        let db = rusqlite::Connection::open(&path).unwrap();
+        assert_eq!(db.execute(&damage, []).unwrap(), 1, "{damage}");
+        drop(db);
+        assert_told(&path, told).await;
+    }
+}
+
+/// Sums of before covered less; they are still good for what they cover.
+#[tokio::test]
+async fn sums_of_before_are_read_and_hold_for_what_they_cover() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path()).await;
+    let db = rusqlite::Connection::open(&path).unwrap();
+    // CRC-32 of `messages` and the text, without anything between them.
+    let (sum, text) = (0xc15ae7ed_i64, r#"{"text":"one: said in a few words"}"#);
+    let changed = db.execute("UPDATE writes SET sum = ?1 WHERE value = ?2", rusqlite::params![sum, text]);
+    assert_eq!(changed.unwrap(), 1);
+    drop(db);
+    read(&SqliteStore::open(&path).unwrap(), "one").await.unwrap();
+    flip(&path, "one: said in");
+    assert_told(&path, "`messages` in step one-step-1").await;
+}
+
+#[tokio::test]
+async fn a_run_whose_request_cannot_be_read_is_given_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path()).await;
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let damage = "UPDATE runs SET request = replace(request, '{', '{ ') WHERE id = 'run-one'";
+    assert_eq!(db.execute(damage, []).unwrap(), 1);
+    drop(db);
+    let store = SqliteStore::open(&path).unwrap();
+    for (holding, is_known) in store.holdings(None).await.unwrap().into_iter().zip([false, true]) {
+        let now = hart_kernel::Timestamp::UNIX_EPOCH;
+        let claimed = store.take_over(&holding.lease, &"other".into(), now).await.unwrap().unwrap();
+        assert_eq!(claimed.request.is_some(), is_known, "{}", claimed.run.id);
     }
 }
 

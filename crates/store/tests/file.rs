@@ -104,6 +104,42 @@ async fn a_file_that_was_closed_in_order_is_not_looked_through_again() {
 }
 
 #[tokio::test]
+async fn a_file_in_which_damage_was_met_is_looked_through_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, closed) = (dir.path().join("hart.db"), dir.path().join("hart.db-closed"));
+    let store = SqliteStore::open(&path).unwrap();
+    store.create_thread(thread("t")).await.unwrap();
+    drop(store);
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute("UPDATE threads SET head = 'lost'", []).unwrap();
+    drop(db);
+    drop(SqliteStore::open(&path).unwrap());
+    assert!(closed.exists(), "nobody has met it yet");
+    let store = SqliteStore::open(&path).unwrap();
+    store.steps(&"t".into(), None).await.unwrap_err();
+    drop(store);
+    assert!(!closed.exists());
+}
+
+#[tokio::test]
+async fn a_file_that_was_only_read_keeps_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let store = SqliteStore::open(&path).unwrap();
+    store.create_thread(thread("t")).await.unwrap();
+    drop(store);
+    let time = || std::fs::metadata(&path).unwrap().modified().unwrap();
+    let written = time();
+    for _ in 0..3 {
+        let store = SqliteStore::open(&path).unwrap();
+        store.thread(&"t".into()).await.unwrap().unwrap();
+        drop(store);
+        assert_eq!(time(), written);
+        assert!(dir.path().join("hart.db-closed").exists());
+    }
+}
+
+#[tokio::test]
 async fn a_backup_is_a_store_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(&dir.path().join("hart.db")).unwrap();

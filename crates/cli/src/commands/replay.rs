@@ -249,6 +249,18 @@ fn table(sums: &[Sums; 2], terminal: &Terminal) -> Result<(), Failure> {
     if sums.iter().any(|sums| sums.cost.is_some()) {
         row("cost", &|sums| sums.cost.map_or_else(|| "?".to_owned(), |cost| format!("{cost:.6}")))?;
     }
+    if sums.iter().any(|sums| sums.in_all.usage.total_tokens != sums.usage.total_tokens) {
+        terminal.line("with subagents, and what was cut off:")?;
+        row("  model calls", &|sums| sums.in_all.model_calls.to_string())?;
+        row("  tool calls", &|sums| sums.in_all.tool_calls.to_string())?;
+        row("  tokens in", &|sums| sums.in_all.usage.input_tokens.to_string())?;
+        row("  tokens out", &|sums| sums.in_all.usage.output_tokens.to_string())?;
+        if sums.iter().any(|sums| sums.in_all.cost.is_some()) {
+            row("  cost", &|sums| {
+                sums.in_all.cost.map_or_else(|| "?".to_owned(), |cost| format!("{cost:.6}"))
+            })?;
+        }
+    }
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! A line that is cut again and again, and a server that is started anew: nothing is lost, doubled or reordered.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -177,6 +178,61 @@ fn a_stream_survives_two_hundred_cuts_and_two_restarts() {
     assert!(frames == whole, "lost, doubled or reordered");
     assert_eq!(restarts, 2);
     assert!(proxy.cuts() >= 200, "{} cuts", proxy.cuts());
+}
+
+/// What each message of the model says in the end, as a client puts it together.
+fn spoken(frames: &[String]) -> Vec<String> {
+    let mut messages: Vec<(String, String)> = Vec::new();
+    for frame in frames.iter().filter(|frame| frame.starts_with("event: messages")) {
+        let data = frame.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        let message = &serde_json::from_str::<Value>(data).unwrap()[0];
+        let id = message["id"].as_str().unwrap().to_owned();
+        let text = message["content"].as_str().unwrap_or_default();
+        match message["type"].as_str().unwrap() {
+            "remove" => messages.retain(|(known, _)| *known != id),
+            kind if !kind.starts_with("AI") => {}
+            _ => match messages.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, said)) => said.push_str(text),
+                None => messages.push((id, text.to_owned())),
+            },
+        }
+    }
+    messages.into_iter().map(|(_, said)| said).collect()
+}
+
+/// The server is killed in the middle of the run: what it told and had not kept is taken back, the rest comes once.
+#[test]
+fn a_stream_survives_a_kill_in_the_middle_of_its_run() {
+    let words: Vec<String> = (0..WORDS).map(|n| format!("word{n} ")).collect();
+    let turn = || Turn::new().text_fragments(words.clone()).event_delay(Duration::from_micros(200));
+    let bench = Bench::with([turn(), turn()]);
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let mut served = Served::start(bench.hart());
+    let place = begin(&served);
+    let way = format!("{place}/stream");
+    let proxy = Proxy::start(served.address, seed(), 2_000, 26_000);
+    let is_last = |frame: &str| frame.starts_with("event: end");
+    let (mut frames, mut killed): (Vec<String>, _) = (Vec::new(), false);
+    loop {
+        let last = frames.last().and_then(|frame| id(frame)).unwrap_or("-1").to_owned();
+        if read(proxy.address, &get(&way, &last), &mut frames, is_last) {
+            break;
+        }
+        if !killed && frames.len() > 100 {
+            served.process.kill();
+            let _ = served.process.wait();
+            served = Served::start(bench.hart());
+            *proxy.server.lock().unwrap() = served.address;
+            killed = true;
+        }
+    }
+    assert!(killed && bench.server.requests().len() == 2, "it was killed while the model spoke");
+    assert_eq!(spoken(&frames), [words.concat()]);
+    let mut whole = Vec::new();
+    assert!(read(served.address, &get(&way, "-1"), &mut whole, is_last));
+    let in_store: HashSet<&String> = whole.iter().collect();
+    let kept = frames.iter().filter(|frame| in_store.contains(frame));
+    assert!(kept.eq(&whole), "lost, doubled or reordered");
 }
 
 #[test]

@@ -156,6 +156,8 @@ fn noted(outcome: &ToolOutcome) -> Value {
 async fn again(tool: &dyn Tool, cx: &ToolContext<'_>, call: &ToolCall, begun: &Begun) -> Reconciled {
     match tool.spec().effect {
         Effect::Pure | Effect::Idempotent => Reconciled::NotDone,
+        // Nobody had answered when it was begun, so it waits, or was about to.
+        Effect::Once if tool.asks_first() && !cx.run.has_answers() => Reconciled::NotDone,
         Effect::Once => tool.reconcile(cx, &call.args, begun.foreseen.as_ref()).await,
     }
 }

@@ -130,7 +130,8 @@ impl EventRenderer {
                     // What follows has the same id whether or not it is asked for.
                     None => out.made += 1,
                 }
-                let mut data = json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
+                let mut data =
+                    json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
                 if let (Some(parent), Some(map)) = (&step.parent, data.as_object_mut()) {
                     map.insert("parent_id".to_owned(), parent.as_str().into());
                 }

@@ -15,6 +15,9 @@ pub trait Recordings {
     /// at once; those of a run that is no longer the lease's are dropped.
     fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease);
 
+    /// How many bytes there are of a run, those that are still to be written not counted.
+    async fn recorded_bytes(&self, run: &RunId) -> Result<u64, StoreError>;
+
     /// In the order they were made.
     async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError>;
 }

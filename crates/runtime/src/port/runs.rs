@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
-use hart_types::{CheckpointId, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CheckpointId, NodeId, RunId, RunStatus, ThreadId};
 
 use super::{Claimed, Lease, StoreError, StoredEvent};
 use crate::{Failure, Run, StartRun, Totals};
@@ -32,7 +32,8 @@ pub trait Runs {
     /// What all runs of a thread that ended used, and how many those are.
     async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError>;
 
-    /// Writes how it ended, its last events, and what that makes of its thread. `None` when it had ended before or is
+    /// Writes how it ended, its last events, and what that makes of its thread: busy where others wait for it, failed
+    /// with the run, otherwise what its newest step says. `None` when it had ended before or is
     /// gone, when the lease is lost, and without a lease when it is being executed.
     async fn end_run(
         &self,
@@ -87,8 +88,6 @@ pub struct RunEnd {
     pub status: RunStatus,
     pub error: Option<Failure>,
     pub totals: Totals,
-    /// What the thread is when nothing else waits for it; busy otherwise.
-    pub thread_status: ThreadStatus,
     pub at: Timestamp,
     /// The step the run started from, once it is known.
     pub base: Option<CheckpointId>,

@@ -11,6 +11,7 @@ use super::difference::{excerpt, first_difference};
 use super::lines::Hash;
 use super::record::Answer;
 use super::reel::{Call, Entry, Reel};
+use crate::Totals;
 
 /// Where two runs part first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,6 +53,8 @@ pub struct Sums {
     pub usage: UsageMetadata,
     /// In the currency of the models' prices, where all have one.
     pub cost: Option<f64>,
+    /// All that the run has used: with what its subagents did, and what was cut off, neither of which is recorded.
+    pub in_all: Totals,
 }
 
 impl Reel {
@@ -78,6 +81,7 @@ impl Reel {
             tool_calls: tool_calls as u64,
             usage,
             cost,
+            in_all: self.run.totals.clone(),
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::port::{Lease, Store, StoredRecord};
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordingLimits {
-    /// What the recording of a run takes at most; what comes later is not recorded.
+    /// What the recording of a run takes at most, all its attempts together; what comes later is not recorded.
     pub max_bytes: u64,
 }
 
@@ -55,7 +55,7 @@ struct Shared {
 #[derive(Default)]
 struct Reel {
     lines: HashMap<String, Lines>,
-    /// What the texts of are written, or stand in the thread.
+    /// What the texts of are written by this attempt, or stand in the thread.
     known: HashSet<Hash>,
     waiting: Vec<Bytes>,
     bytes: u64,
@@ -70,7 +70,7 @@ impl RecordingDeck {
             clock: Arc::clone(run.clock),
             limits,
             mask,
-            reel: Mutex::default(),
+            reel: Mutex::new(Reel { bytes: run.recorded, ..Reel::default() }),
         };
         let begun = Begun {
             version: VERSION,
@@ -79,7 +79,7 @@ impl RecordingDeck {
             at: run.clock.now(),
             start: shared.masked_copy(run.request).unwrap_or_default(),
         };
-        shared.add(|_| Record::Begun(Box::new(begun)));
+        shared.begin(&Record::Begun(Box::new(begun)));
         Self { shared: Arc::new(shared), over: None }
     }
 
@@ -259,23 +259,37 @@ impl Shared {
         json.and_then(serde_json::from_value).ok()
     }
 
+    /// An attempt always says that it begins: what the one before it had left undone is known by that.
+    fn begin(&self, begun: &Record) {
+        let mut reel = self.lock();
+        let payload = serde_json::to_vec(begun).unwrap_or_default();
+        reel.bytes += payload.len() as u64;
+        reel.waiting.push(payload.into());
+        if reel.bytes > self.limits.max_bytes {
+            self.cut(&mut reel);
+        }
+    }
+
     fn add(&self, record: impl FnOnce(&mut Reel) -> Record) {
         let mut reel = self.lock();
         if reel.cut {
             return;
         }
         let record = record(&mut reel);
-        let limit = self.limits.max_bytes;
         let payload = serde_json::to_vec(&record).unwrap_or_default();
         reel.bytes += payload.len() as u64;
-        if reel.bytes > limit {
-            reel.cut = true;
-            let cut = serde_json::to_vec(&Record::Cut { limit }).unwrap_or_default();
-            reel.waiting.push(cut.into());
-            tracing::warn!(run = %self.lease.run, limit, "a run is recorded no further; see `recording.max_mb_per_run`");
+        if reel.bytes > self.limits.max_bytes {
+            self.cut(&mut reel);
             return;
         }
         reel.waiting.push(payload.into());
+    }
+
+    fn cut(&self, reel: &mut Reel) {
+        let limit = self.limits.max_bytes;
+        reel.cut = true;
+        reel.waiting.push(serde_json::to_vec(&Record::Cut { limit }).unwrap_or_default().into());
+        tracing::warn!(run = %self.lease.run, limit, "a run is recorded no further; see `recording.max_mb_per_run`");
     }
 }
 

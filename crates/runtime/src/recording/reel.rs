@@ -117,6 +117,8 @@ impl Reel {
             };
             let holds = stored.step.as_ref().is_some_and(|step| durable.contains(step));
             match record {
+                // A later attempt may have gone on recording, once; without what lies between nobody can play it.
+                _ if reel.cut.is_some() => continue,
                 Record::Asked(asked) => {
                     reel.texts.extend(asked.texts.iter().cloned());
                     let call = whole(*asked, &mut previous);

@@ -15,6 +15,7 @@ use super::worker::execute;
 use super::{Adopt, Inner, Live, Stage, interrupted};
 use crate::Run;
 use crate::event::LogEvent;
+use crate::failure::chain;
 use crate::port::{Holding, Lease, RunEnd, Sign, StoreError};
 
 /// How often a process that has something to do shows that it lives.
@@ -76,13 +77,15 @@ pub(super) async fn keep_alive(runtime: Weak<Inner>) {
         tokio::time::sleep(BEAT).await;
         let Some(inner) = runtime.upgrade() else { return };
         if let Err(error) = inner.beat().await {
-            tracing::warn!(%error, "this process could not show that it lives; its runs may be taken over");
+            let error = chain(&error);
+            tracing::warn!(error, "this process could not show that it lives; its runs may be taken over");
         }
         if inner.settings.adopt == Adopt::Everything
             && !inner.closing.is_cancelled()
             && let Err(error) = inner.adopt_all().await
         {
-            tracing::warn!(%error, "runs that other processes left behind could not be looked for");
+            let error = chain(&error);
+            tracing::warn!(error, "runs that other processes left behind could not be looked for");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use hart_kernel::{Agent, Deck, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
-use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId};
 use serde_json::json;
 use tracing::Instrument as _;
 
@@ -14,6 +14,7 @@ use super::nodes::begin;
 use super::{Inner, LINGER, Live, Settings, Stage};
 use crate::checkpoints::StepLog;
 use crate::event::LogEvent;
+use crate::failure::chain;
 use crate::journal::RunJournal;
 use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::recording::Recordable;
@@ -43,7 +44,8 @@ impl Inner {
                     Ok(Some(wait)) => tokio::time::sleep(wait).await,
                     Ok(None) => return,
                     Err(error) => {
-                        tracing::error!(%thread, %error, "the next run of a thread cannot be claimed");
+                        let error = chain(&error);
+                        tracing::error!(%thread, error, "the next run of a thread cannot be claimed");
                         tokio::time::sleep(Duration::from_secs(1)).await;
                     }
                 }
@@ -79,11 +81,14 @@ impl Inner {
     }
 
     /// A thread that goes with its run takes the recording with it: none is made.
-    fn deck(&self, run: &Run, live: &Live, lease: &Lease, attempt: u32) -> Option<Arc<dyn Deck>> {
+    async fn deck(&self, run: &Run, live: &Live, lease: &Lease, attempt: u32) -> Option<Arc<dyn Deck>> {
         let (store, clock, request) = (&self.store, &self.clock, &live.request);
-        let stays = request.thread.is_some() || request.keep_thread;
-        let recordable = Recordable { store, lease, run, request, attempt, clock };
-        if stays { self.agents.deck(&recordable) } else { None }
+        if request.thread.is_none() && !request.keep_thread {
+            return None;
+        }
+        // Where that cannot be found out, the recording is a little longer.
+        let recorded = if attempt > 1 { store.recorded_bytes(&run.id).await.unwrap_or(0) } else { 0 };
+        self.agents.deck(&Recordable { store, lease, run, request, attempt, recorded, clock })
     }
 
     /// The run in this process, known since it was admitted or from now on.
@@ -256,7 +261,7 @@ async fn work(
     if live.may_be_resumed() {
         cx.journal = Some(Arc::new(journal));
     }
-    cx.deck = inner.deck(run, live, lease, attempt);
+    cx.deck = inner.deck(run, live, lease, attempt).await;
     let played = cx.deck.as_ref().and_then(|deck| deck.clock());
     cx.clock = played.unwrap_or_else(|| Arc::clone(&inner.clock));
     cx.from.clone_from(&live.request.checkpoint);
@@ -284,21 +289,16 @@ fn input(agent: &Agent, input: &Input) -> Result<RunInput, Failed> {
 }
 
 fn end_of(inner: &Inner, sink: &RunSink, outcome: Result<Ended, Failed>, live: &Live) -> RunEnd {
-    // Something left to do on a thread that stopped midway makes it interrupted.
-    let left = sink.reached().is_some_and(|reached| reached.next.is_some());
-    let waiting = if left { ThreadStatus::Interrupted } else { ThreadStatus::Idle };
-    let (status, error, thread_status) = match outcome {
-        Ok(Ended::Finished) => (RunStatus::Success, None, ThreadStatus::Idle),
-        Ok(Ended::Paused) => (RunStatus::Success, None, ThreadStatus::Interrupted),
-        Err(Failed::Cancelled) => (RunStatus::Interrupted, None, waiting),
-        Err(Failed::Timeout(failure)) => (RunStatus::Timeout, Some(failure), ThreadStatus::Error),
-        Err(Failed::Error(failure)) => (RunStatus::Error, Some(failure), ThreadStatus::Error),
+    let (status, error) = match outcome {
+        Ok(Ended::Finished | Ended::Paused) => (RunStatus::Success, None),
+        Err(Failed::Cancelled) => (RunStatus::Interrupted, None),
+        Err(Failed::Timeout(failure)) => (RunStatus::Timeout, Some(failure)),
+        Err(Failed::Error(failure)) => (RunStatus::Error, Some(failure)),
     };
     RunEnd {
         status,
         error,
         totals: sink.totals(),
-        thread_status,
         at: inner.clock.now(),
         base: live.request.checkpoint.clone(),
         values: None,
@@ -330,18 +330,6 @@ impl From<RunError> for Failed {
     }
 }
 
-/// The whole story in one line.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}
-
 /// Tries until the store takes it, as a run must not end in memory alone; or until the server ends, after which
 /// another process finds the run.
 async fn insist<T, F: Future<Output = Result<T, StoreError>>>(
@@ -351,7 +339,10 @@ async fn insist<T, F: Future<Output = Result<T, StoreError>>>(
     loop {
         match work().await {
             Ok(done) => return Some(done),
-            Err(error) => tracing::error!(%error, "how a run ended could not be stored; trying again"),
+            Err(error) => {
+                let error = chain(&error);
+                tracing::error!(error, "how a run ended could not be stored; trying again");
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}

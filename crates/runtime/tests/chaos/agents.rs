@@ -1,8 +1,6 @@
 //! What is run to death: the whole chain over real files and commands, a model that follows a plan, and tools whose
 //! effects somebody outside counts.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +8,7 @@ use std::time::Duration;
 use futures_util::stream;
 use hart_agent::compaction::{Clause, Size, SummarizationConfig, Triggers};
 use hart_agent::middleware::{Sandbox, Summarization};
-use hart_agent::{Features, SuperAgent};
+use hart_agent::{Features, SubagentsConfig, SuperAgent};
 use hart_kernel::*;
 use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits};
 use hart_runtime::*;
@@ -19,12 +17,15 @@ use hart_types::{Ai, Body, Message, ToolCall};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::cell::batches;
 use super::fuse::Fuse;
+use super::process::tell;
 use crate::surrounded::Around as _;
 
 pub(crate) struct Agents {
     pub(crate) home: PathBuf,
     pub(crate) oracle: u16,
+    pub(crate) compact_at: usize,
     pub(crate) fuse: Arc<Fuse>,
 }
 
@@ -46,15 +47,21 @@ impl AgentFactory for Agents {
         let provider = LocalSandboxProvider::new(SandboxConfig::default(), self.home.clone(), None).unwrap();
         let (provider, model): (Arc<dyn SandboxProvider>, Arc<dyn ChatModel>) =
             (Arc::new(provider), Arc::new(Planned));
-        // Only the longest of the plans outgrows this.
-        let trigger = Triggers(vec![Clause { messages: Some(11), ..Clause::default() }]);
+        let trigger = Triggers(vec![Clause { messages: Some(self.compact_at), ..Clause::default() }]);
         let keep = Some(Size::Messages(4));
         let compaction =
             Summarization::new(SummarizationConfig { trigger, keep, ..SummarizationConfig::default() })
                 .agent_model(Arc::clone(&model))
                 .sandboxes(Some(Arc::clone(&provider)));
         let mut builder = SuperAgent::builder(model)
-            .features(Features { summarization: compaction.into(), ..Features::default() })
+            .features(Features {
+                summarization: compaction.into(),
+                // The longest plan is one long repetition.
+                loop_detection: false.into(),
+                ..Features::default()
+            })
+            .delegates(true)
+            .delegation(SubagentsConfig { max_total_per_run: 1000, ..SubagentsConfig::default() })
             .sandbox(Sandbox::new(provider, SandboxConfig::default()))
             .checkpointer(checkpointer);
         let effects = [
@@ -90,6 +97,10 @@ impl Tool for Outside {
         &self.spec
     }
 
+    fn asks_first(&self) -> bool {
+        self.spec.name == "ask"
+    }
+
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {
         let what = args["what"].as_str().unwrap().to_owned();
         if self.spec.name == "ask" {
@@ -98,13 +109,7 @@ impl Tool for Outside {
         }
         let key = cx.effect.map_or_else(|| "-".to_owned(), |key| key.as_str().to_owned());
         let line = format!("{} {what} {key}\n", self.spec.name);
-        let oracle = self.oracle;
-        let asked = tokio::task::spawn_blocking(move || {
-            let mut oracle = TcpStream::connect(("127.0.0.1", oracle)).unwrap();
-            oracle.write_all(line.as_bytes()).unwrap();
-            BufReader::new(oracle).read_line(&mut String::new()).unwrap();
-        });
-        self.fuse.around("effect", asked).await.unwrap();
+        self.fuse.around("effect", tell(self.oracle, line)).await;
         Ok(format!("{} {what}: done", self.spec.name).into())
     }
 }
@@ -124,7 +129,7 @@ impl ChatModel for Planned {
         let told: Vec<String> = request.messages.iter().map(|message| message.text()).collect();
         let found = told.iter().find_map(|text| {
             let line = text.get(text.find("PLAN ")? + 5..)?.lines().next()?;
-            Some((line, serde_json::from_str::<Vec<Vec<(String, Value)>>>(line).ok()?))
+            Some((line, batches(line)?))
         });
         // What was said last tells where it is, also when what was said first is in a summary.
         let step =

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::stream;
 use hart_kernel::*;
+use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits};
 use hart_runtime::*;
 use hart_testkit::sim::{Machine, Process};
 use hart_types::{Ai, Body, Message, ToolCall};
@@ -32,27 +33,30 @@ impl AgentFactory for Agents {
     }
 
     fn reader(&self, _: &str, checkpointer: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
+        let lead = Agent::builder(Arc::new(Planned(self.clone()))).tools(self.tools());
+        let delegate: Arc<dyn Tool> = Arc::new(Delegate::new(self));
+        Ok(lead.tools([delegate]).checkpointer(checkpointer).build().unwrap())
+    }
+
+    fn deck(&self, run: &Recordable<'_>) -> Option<Arc<dyn Deck>> {
+        Some(Arc::new(RecordingDeck::new(run, RecordingLimits::default(), Arc::new(|_: &str| None))))
+    }
+}
+
+impl Agents {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let effects = [
             ("notify", Effect::Once),
             ("put", Effect::Idempotent),
             ("peek", Effect::Pure),
             ("ask", Effect::Once),
         ];
-        let tools = effects.map(|(name, effect)| -> Arc<dyn Tool> {
-            let spec = ToolSpec {
-                name: name.into(),
-                description: "Does it.".into(),
-                input_schema: json!({"type": "object", "properties": {"what": {"type": "string"}}}),
-                effect,
-            };
-            Arc::new(Outside { spec: Arc::new(spec), with: self.clone() })
-        });
-        let model = Arc::new(Planned(self.clone()));
-        Ok(Agent::builder(model).tools(tools).checkpointer(checkpointer).build().unwrap())
+        let tool = |(name, effect): (&str, Effect)| -> Arc<dyn Tool> {
+            Arc::new(Outside { spec: spec(name, effect), with: self.clone() })
+        };
+        effects.map(tool).to_vec()
     }
-}
 
-impl Agents {
     async fn pass(&self, what: &str) {
         if let Some(process) = &self.process {
             process.pass(what).await;
@@ -71,6 +75,10 @@ impl Tool for Outside {
         &self.spec
     }
 
+    fn asks_first(&self) -> bool {
+        self.spec.name == "ask"
+    }
+
     async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {
         let what = args["what"].as_str().unwrap().to_owned();
         if self.spec.name == "ask" {
@@ -82,7 +90,52 @@ impl Tool for Outside {
         let key = cx.effect.map_or_else(|| "-".to_owned(), |key| key.as_str().to_owned());
         self.with.book.lock().unwrap().push((format!("{name} {what}"), key));
         self.with.pass(&format!("{name} {what} is done")).await;
-        Ok(format!("{name} {what}: done").into())
+        // More than memory holds of a database before it writes.
+        let much = if what.ends_with("much") { "much ".repeat(16_000) } else { String::new() };
+        Ok(format!("{much}{name} {what}: done").into())
+    }
+}
+
+fn spec(name: &str, effect: Effect) -> Arc<ToolSpec> {
+    Arc::new(ToolSpec {
+        name: name.into(),
+        description: "Does it.".into(),
+        input_schema: json!({"type": "object", "properties": {"what": {"type": "string"}}}),
+        effect,
+    })
+}
+
+/// Has another agent follow a plan.
+struct Delegate {
+    spec: Arc<ToolSpec>,
+    helper: Agent,
+}
+
+impl Delegate {
+    fn new(with: &Agents) -> Self {
+        let helper = Agent::builder(Arc::new(Planned(with.clone()))).name("helper").tools(with.tools());
+        Self { spec: spec("delegate", Effect::Idempotent), helper: helper.build().unwrap() }
+    }
+}
+
+#[async_trait]
+impl Tool for Delegate {
+    fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
+    async fn call(&self, cx: &ToolContext<'_>, args: Map<String, Value>) -> Result<ToolOutput, ToolError> {
+        let child = match Child::enter(cx, &self.helper, &Limits::default()).await {
+            Ok(child) => child,
+            Err(error) => return Err(ToolError::Fatal(error.into())),
+        };
+        let plan = format!("PLAN {}", args["what"].as_str().unwrap());
+        let report = child.run(Update::none().messages(Message::human(plan))).await;
+        match (report.values.interrupts(), report.outcome) {
+            ([], Ok(_)) => Ok(report.values.messages().last().unwrap().text().into()),
+            (_, Err(error)) => Err(ToolError::Fatal(error.into())),
+            (questions, Ok(_)) => Err(ToolError::Interrupts(questions.to_vec())),
+        }
     }
 }
 

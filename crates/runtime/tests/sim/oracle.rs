@@ -12,9 +12,7 @@ use serde_json::Value;
 use super::Fate;
 use super::plans::{Job, Planned};
 use super::world::{self, World};
-use crate::told::{Spoken, Told, sort_batches, told, transcript};
-
-const UNKNOWN: &str = "not known whether it took effect";
+use crate::told::{Spoken, Told, assert_same_but_for_unknown, sort_batches, told, transcript};
 
 /// What the plan's run leaves on a machine where nothing happens.
 pub(super) fn undisturbed(plan: &'static str) -> Vec<Spoken> {
@@ -76,8 +74,9 @@ async fn judge_thread(world: &World, fate: &Fate, left: &Runtime, job: &Job) {
     assert!(!told_of_disk || fate.breaks());
     if !failed && !told_of_disk {
         let expected = job.runs.iter().flat_map(expected).collect::<Vec<_>>();
-        assert_same(&spoken, &expected);
+        assert_same_but_for_unknown(&job.thread, &spoken, &expected, |_| false);
         for what in spoken.iter().filter_map(|(_, text)| text.strip_suffix(": done")) {
+            let what = what.trim_start_matches("much ");
             let happened = world.book.lock().unwrap().iter().any(|(done, _)| done == what);
             assert!(happened, "{what} did not happen, and nobody said so");
         }
@@ -108,31 +107,6 @@ async fn judge_thread(world: &World, fate: &Fate, left: &Runtime, job: &Job) {
     );
 }
 
-/// The same, but for what is said to be unknown. A question that nobody knows whether it was asked is not asked, so its
-/// result comes before those it would have waited for.
-fn assert_same(spoken: &[Spoken], expected: &[Spoken]) {
-    let batches = |list: &[Spoken]| -> Vec<Vec<Spoken>> {
-        list.chunk_by(|one, other| one.0 == "tool" && other.0 == "tool").map(<[_]>::to_vec).collect()
-    };
-    let (spoken, expected) = (batches(spoken), batches(expected));
-    assert_eq!(spoken.len(), expected.len(), "{spoken:#?}\n{expected:#?}");
-    for (found, mut wanted) in spoken.into_iter().zip(expected) {
-        let (unknown, known): (Vec<_>, Vec<_>) =
-            found.iter().cloned().partition(|(_, text)| text.contains(UNKNOWN));
-        if unknown.is_empty() {
-            assert_eq!(found, wanted);
-            continue;
-        }
-        wanted.retain(|wanted| !known.contains(wanted));
-        assert_eq!(unknown.len(), wanted.len(), "{found:#?}");
-        let is_once = |text: &str| text.starts_with("notify ") || text.starts_with("answered: ");
-        assert!(
-            wanted.iter().all(|(_, text)| is_once(text)),
-            "only what happens once can be unknown: {wanted:?}"
-        );
-    }
-}
-
 fn assert_ended_well(fate: &Fate, job: &Job, run: &Run) {
     if run.status == RunStatus::Success {
         return;
@@ -141,8 +115,8 @@ fn assert_ended_well(fate: &Fate, job: &Job, run: &Run) {
     let excused = match failure.error.as_str() {
         // Nothing of it was to be kept.
         "Orphaned" => job.runs.iter().any(|planned| planned.durability == Durability::Exit),
-        // The disk said that it is broken.
-        "StorageError" => fate.breaks(),
+        // The disk said that it is broken; inside of a call that is the call's failure.
+        "StorageError" | "InternalError" => fate.breaks(),
         _ => false,
     };
     assert!(excused, "{failure:?}");

@@ -6,7 +6,7 @@ use hart_types::Durability;
 use serde_json::{Map, Value, json};
 
 /// Batches of calls, one batch per answer of the model. `ID` becomes a text that no other run has.
-pub(super) const PLANS: [(&str, &str); 5] = [
+pub(super) const PLANS: [(&str, &str); 8] = [
     ("words", "[]"),
     ("linear", r#"[[["notify", "ID one"]], [["peek", "ID two"]], [["put", "ID three"]]]"#),
     ("parallel", r#"[[["notify", "ID a"], ["notify", "ID b"], ["put", "ID c"], ["peek", "ID d"]]]"#),
@@ -17,6 +17,15 @@ pub(super) const PLANS: [(&str, &str); 5] = [
     (
         "long",
         r#"[[["notify", "ID 1"]], [["put", "ID 2"]], [["notify", "ID 3"], ["put", "ID 4"]], [["peek", "ID 5"]], [["notify", "ID 6"]]]"#,
+    ),
+    ("large", r#"[[["notify", "ID 1"]], [["put", "ID 2 much"], ["notify", "ID 3"]]]"#),
+    (
+        "delegation",
+        r#"[[["delegate", "[[[\"notify\", \"ID in\"]], [[\"put\", \"ID in\"], [\"notify\", \"ID in too\"]]]"], ["notify", "ID out"]], [["put", "ID after"]]]"#,
+    ),
+    (
+        "consultation",
+        r#"[[["delegate", "[[[\"notify\", \"ID in\"]], [[\"ask\", \"ID may I?\"]], [[\"put\", \"ID in\"]]]"], ["notify", "ID out"]], [["notify", "ID after"]]]"#,
     ),
 ];
 
@@ -39,7 +48,7 @@ impl Job {
         let thread = format!("thread-{n}");
         let first = random.pick(&PLANS).0;
         // Behind a question somebody has to wait for its answer.
-        let count = if first == "question" { 1 } else { random.within(1..=2) };
+        let count = if asks(first) { 1 } else { random.within(1..=2) };
         let runs = (0..count).map(|run| Planned {
             plan: if run == 0 { first } else { "linear" },
             id: format!("{thread}/{run}"),
@@ -60,6 +69,11 @@ impl Job {
 }
 
 impl Planned {
+    /// Whether somebody has to answer.
+    pub(super) fn asks(&self) -> bool {
+        asks(self.plan)
+    }
+
     pub(super) fn request(&self, thread: &str) -> StartRun {
         let (_, plan) = PLANS.iter().find(|(name, _)| *name == self.plan).unwrap();
         let words = format!("PLAN {}", plan.replace("ID", &self.id));
@@ -81,6 +95,10 @@ impl Planned {
             ..StartRun::new("agent", "agent".into(), input)
         }
     }
+}
+
+fn asks(plan: &str) -> bool {
+    ["question", "consultation"].contains(&plan)
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -50,6 +50,8 @@ pub(super) fn formatted() -> Disk {
         let disk = Disk::default();
         let mount = hart_testkit::sim::Mount::new(&disk, dir.path());
         let store = SqliteStore::open(&dir.path().join(FILE)).unwrap();
+        // Little memory: what is large reaches the disk in the middle of a statement, and may find it full there.
+        mount.give_little_memory(FILE, 16).unwrap();
         mount.checkpoint(FILE).unwrap();
         let formatted = disk.image();
         drop(store);
@@ -224,7 +226,7 @@ impl World {
         }
         for (planned, run) in asked {
             let run = self.ended(&run.id).await;
-            if planned.plan == "question" && run.status == RunStatus::Success {
+            if planned.asks() && run.status == RunStatus::Success {
                 let thread = self.until_known(|runtime| thread_of(runtime, &run)).await;
                 if thread == ThreadStatus::Interrupted {
                     let answered = self.ask(planned.answer(&job.thread)).await;

@@ -5,9 +5,10 @@
 use hart_kernel::Step;
 use hart_runtime::port::{Lease, StoreError};
 use hart_types::{RunId, ThreadId};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::row::{get_json, json};
+use super::sum::{check, sum};
 use super::{SqliteStore, leases, threads};
 
 impl SqliteStore {
@@ -26,10 +27,12 @@ impl SqliteStore {
             }
             let Some((n, _)) = threads::find(db, &thread)? else { return Ok(None) };
             let mut insert = db.prepare_cached(
-                "INSERT INTO child_steps (thread, call, run, step) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO child_steps (thread, call, run, step, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
             )?;
+            let run = lease.run.as_str();
             for step in &steps {
-                insert.execute(params![n, call, lease.run.as_str(), json(step)])?;
+                let step = json(step);
+                insert.execute(params![n, call, run, step, sum(&parts(&call, run, &step))])?;
             }
             Ok(Some(()))
         });
@@ -44,12 +47,23 @@ impl SqliteStore {
         let (thread, call) = (thread.clone(), call.to_owned());
         self.read(move |db| {
             let Some((n, _)) = threads::find(db, &thread)? else { return Ok(Vec::new()) };
-            db.prepare_cached("SELECT step FROM child_steps WHERE thread = ?1 AND call = ?2 ORDER BY n")?
-                .query_map(params![n, call], |row| get_json(row, "step"))?
+            db.prepare_cached("SELECT * FROM child_steps WHERE thread = ?1 AND call = ?2 ORDER BY n")?
+                .query_map(params![n, call], read)?
                 .collect()
         })
         .await
     }
+}
+
+fn parts<'a>(call: &'a str, run: &'a str, step: &'a str) -> [&'a [u8]; 3] {
+    [call, run, step].map(str::as_bytes)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Step> {
+    let text = |column: &str| row.get::<_, String>(column);
+    let (call, run, step) = (text("call")?, text("run")?, text("step")?);
+    check(row, &format!("a step inside call {call} of run {run}"), &parts(&call, &run, &step), 0)?;
+    get_json(row, "step")
 }
 
 /// Nothing of the thread waits any more.
@@ -67,8 +81,8 @@ pub(super) fn undo(db: &Connection, thread: i64, run: &RunId) -> rusqlite::Resul
 
 pub(super) fn copy(db: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
     db.prepare_cached(
-        "INSERT INTO child_steps (thread, call, run, step)
-         SELECT ?2, call, run, step FROM child_steps WHERE thread = ?1 ORDER BY n",
+        "INSERT INTO child_steps (thread, call, run, step, sum)
+         SELECT ?2, call, run, step, sum FROM child_steps WHERE thread = ?1 ORDER BY n",
     )?
     .execute([from, to])?;
     Ok(())

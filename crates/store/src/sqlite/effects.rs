@@ -9,7 +9,8 @@ use hart_types::RunId;
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
 
-use super::row::{get_optional_json, get_text, json};
+use super::row::{get_optional_json, json};
+use super::sum::{check, check_column, sum};
 use super::{SqliteStore, leases};
 
 #[async_trait]
@@ -26,8 +27,9 @@ impl Effects for SqliteStore {
 
     async fn begin_effect(&self, begun: Begun, lease: &Lease) -> Result<(), StoreError> {
         self.held(lease, move |db, run| {
+            let foreseen = begun.foreseen.as_ref().map(json);
             db.prepare_cached(
-                "INSERT INTO effects (run, key, tool, call, foreseen) VALUES (?1, ?2, ?3, ?4, ?5)
+                "INSERT INTO effects (run, key, tool, call, foreseen, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT DO NOTHING",
             )?
             .execute(params![
@@ -35,7 +37,14 @@ impl Effects for SqliteStore {
                 begun.key.as_str(),
                 begun.tool,
                 begun.call.as_str(),
-                begun.foreseen.as_ref().map(json),
+                foreseen,
+                sum(&parts(
+                    run.as_str(),
+                    begun.key.as_str(),
+                    &begun.tool,
+                    begun.call.as_str(),
+                    foreseen.as_deref()
+                )),
             ])
         })
         .await
@@ -44,8 +53,12 @@ impl Effects for SqliteStore {
     async fn finish_effect(&self, key: &EffectKey, outcome: Value, lease: &Lease) -> Result<(), StoreError> {
         let key = key.clone();
         self.held(lease, move |db, run| {
-            db.prepare_cached("UPDATE effects SET outcome = ?3 WHERE run = ?1 AND key = ?2")?
-                .execute(params![run.as_str(), key.as_str(), json(&outcome)])
+            let outcome = json(&outcome);
+            let sum = sum(&[key.as_str().as_bytes(), outcome.as_bytes()]);
+            db.prepare_cached(
+                "UPDATE effects SET outcome = ?3, outcome_sum = ?4 WHERE run = ?1 AND key = ?2",
+            )?
+            .execute(params![run.as_str(), key.as_str(), outcome, sum])
         })
         .await
     }
@@ -82,11 +95,35 @@ pub(super) fn forget(db: &Connection, run: &RunId) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// What is written down before the effect.
+fn parts<'a>(
+    run: &'a str,
+    key: &'a str,
+    tool: &'a str,
+    call: &'a str,
+    foreseen: Option<&'a str>,
+) -> [&'a [u8]; 5] {
+    [run, key, tool, call, foreseen.unwrap_or("-")].map(str::as_bytes)
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Begun> {
+    let text = |column: &str| row.get::<_, String>(column);
+    let (run, key, tool, call) = (text("run")?, text("key")?, text("tool")?, text("call")?);
+    let foreseen: Option<String> = row.get("foreseen")?;
+    let what = format!("call {call} of `{tool}` in run {run}");
+    check(row, &what, &parts(&run, &key, &tool, &call, foreseen.as_deref()), 0)?;
+    let outcome: Option<String> = row.get("outcome")?;
+    let noted = outcome.as_deref().map(|outcome| [key.as_bytes(), outcome.as_bytes()]);
+    check_column(
+        row,
+        "outcome_sum",
+        &format!("what came of {what}"),
+        noted.as_ref().map(|parts| parts.as_slice()),
+    )?;
     Ok(Begun {
-        key: get_text(row, "key")?,
-        tool: row.get("tool")?,
-        call: get_text(row, "call")?,
+        key: key.into(),
+        tool,
+        call: call.into(),
         foreseen: get_optional_json(row, "foreseen")?,
         outcome: get_optional_json(row, "outcome")?,
     })

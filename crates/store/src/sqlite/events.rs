@@ -50,8 +50,8 @@ impl Events for SqliteStore {
         let run = run.clone();
         self.read(move |db| {
             let end = |order: &str| {
-                let sql = format!("SELECT seq, ms FROM events WHERE run = ?1 ORDER BY seq {order} LIMIT 1");
-                db.prepare_cached(&sql)?.query_row([run.as_str()], id).optional()
+                let sql = format!("SELECT * FROM events WHERE run = ?1 ORDER BY seq {order} LIMIT 1");
+                db.prepare_cached(&sql)?.query_row([run.as_str()], |row| Ok(read(row)?.id)).optional()
             };
             Ok(end("ASC")?.zip(end("DESC")?))
         })
@@ -83,7 +83,7 @@ pub(super) fn insert(db: &Connection, events: &[StoredEvent]) -> rusqlite::Resul
             run.as_str(),
             thread.as_str(),
             payload.as_ref(),
-            sum(&[run.as_str().as_bytes(), thread.as_str().as_bytes(), payload]),
+            sum(&parts(run.as_str(), thread.as_str(), payload, &numbers(*id))),
         ])?;
     }
     Ok(())
@@ -91,11 +91,17 @@ pub(super) fn insert(db: &Connection, events: &[StoredEvent]) -> rusqlite::Resul
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
     let (run, thread): (String, String) = (row.get("run")?, row.get("thread")?);
-    let (id, payload): (EventId, Vec<u8>) = (id(row)?, row.get("payload")?);
-    check(row, &format!("event {id}"), &[run.as_bytes(), thread.as_bytes(), &payload])?;
+    let id = EventId { ms: unsigned(row.get("ms")?), seq: unsigned(row.get("seq")?) };
+    let payload: Vec<u8> = row.get("payload")?;
+    check(row, &format!("event {id}"), &parts(&run, &thread, &payload, &numbers(id)), 3)?;
     Ok(StoredEvent { id, run: run.into(), thread: thread.into(), payload: Bytes::from(payload) })
 }
 
-fn id(row: &Row<'_>) -> rusqlite::Result<EventId> {
-    Ok(EventId { ms: unsigned(row.get("ms")?), seq: unsigned(row.get("seq")?) })
+/// The numbers came later into the sum.
+fn parts<'a>(run: &'a str, thread: &'a str, payload: &'a [u8], numbers: &'a [u8; 16]) -> [&'a [u8]; 4] {
+    [run.as_bytes(), thread.as_bytes(), payload, numbers]
+}
+
+fn numbers(id: EventId) -> [u8; 16] {
+    (u128::from(id.seq) << 64 | u128::from(id.ms)).to_le_bytes()
 }

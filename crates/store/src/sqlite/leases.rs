@@ -12,7 +12,8 @@ use hart_types::{CancelAction, CheckpointId, NodeId, RunId, RunStatus, ThreadId}
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_optional_json, get_optional_text, get_text, get_time, get_word, time};
-use super::{SqliteStore, runs, threads};
+use super::sum::check_column;
+use super::{SqliteStore, failure, runs, threads};
 
 #[async_trait]
 impl Leases for SqliteStore {
@@ -171,17 +172,29 @@ pub(super) fn owner(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Nod
 }
 
 fn claimed(db: &Connection, run: Run) -> rusqlite::Result<Claimed> {
-    db.prepare_cached("SELECT id, owner, token, request, attempt, tries, stop FROM runs WHERE id = ?1")?
-        .query_row([run.id.as_str()], |row| {
-            Ok(Claimed {
-                lease: lease(row)?,
-                request: get_optional_json::<StartRun>(row, "request")?,
-                attempt: row.get("attempt")?,
-                tries: row.get("tries")?,
-                stop: stop(row)?,
-                run: run.clone(),
-            })
+    let sql = "SELECT id, owner, token, request, request_sum, attempt, tries, stop FROM runs WHERE id = ?1";
+    db.prepare_cached(sql)?.query_row([run.id.as_str()], |row| {
+        Ok(Claimed {
+            lease: lease(row)?,
+            request: request(row).unwrap_or_else(|error| {
+                // Nobody can do what cannot be read: the run ends, and says why.
+                let _ = failure(error);
+                None
+            }),
+            attempt: row.get("attempt")?,
+            tries: row.get("tries")?,
+            stop: stop(row)?,
+            run: run.clone(),
         })
+    })
+}
+
+fn request(row: &Row<'_>) -> rusqlite::Result<Option<StartRun>> {
+    let (id, request): (String, Option<String>) = (row.get("id")?, row.get("request")?);
+    let parts = request.as_deref().map(|request| [id.as_bytes(), request.as_bytes()]);
+    let what = format!("what run {id} was asked");
+    check_column(row, "request_sum", &what, parts.as_ref().map(|parts| parts.as_slice()))?;
+    get_optional_json(row, "request")
 }
 
 fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {

@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0010_sums.sql"),
     include_str!("../../migrations/0011_feedback.sql"),
     include_str!("../../migrations/0012_keys_of_requests.sql"),
+    include_str!("../../migrations/0013_more_sums.sql"),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

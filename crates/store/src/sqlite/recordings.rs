@@ -12,13 +12,23 @@ use hart_runtime::port::{Lease, Recordings, StoreError, StoredRecord};
 use hart_types::RunId;
 use rusqlite::{Connection, Row, params};
 
-use super::row::{get_optional_text, time};
+use super::row::{get_optional_text, time, unsigned};
 use super::{SqliteStore, leases};
 
 #[async_trait]
 impl Recordings for SqliteStore {
     fn append_records(&self, records: Vec<StoredRecord>, lease: &Lease) {
         self.writer.carry(records, lease.clone());
+    }
+
+    async fn recorded_bytes(&self, run: &RunId) -> Result<u64, StoreError> {
+        let run = run.clone();
+        self.read(move |db| {
+            db.prepare_cached("SELECT coalesce(sum(length(payload)), 0) FROM records WHERE run = ?1")?
+                .query_row([run.as_str()], |row| row.get::<_, i64>(0))
+                .map(unsigned)
+        })
+        .await
     }
 
     async fn records(&self, run: &RunId) -> Result<Vec<StoredRecord>, StoreError> {
@@ -46,6 +56,9 @@ impl Carried {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < MOST {
             waiting.push((records, lease));
+        } else {
+            let count = records.len();
+            tracing::warn!(run = %lease.run, count, "a part of a recording is left out: too much waits for the disk");
         }
     }
 
@@ -61,11 +74,14 @@ impl Carried {
     }
 }
 
-/// Inside the open transaction.
+/// Inside the open transaction, which a disk that is full or fails may end.
 pub(super) fn write(db: &Connection, batches: &[Batch]) {
     for (records, lease) in batches {
         if let Err(error) = insert(db, records, lease) {
             tracing::warn!(run = %lease.run, %error, "a part of a recording could not be written");
+        }
+        if db.is_autocommit() {
+            return;
         }
     }
 }
@@ -80,12 +96,13 @@ fn insert(db: &Connection, records: &[StoredRecord], lease: &Lease) -> rusqlite:
         let step = step.as_ref().map(|step| step.as_str());
         insert.execute(params![lease.run.as_str(), step, payload.as_ref()]).map(|_| ())
     });
-    db.execute_batch(if written.is_ok() {
+    // The error that ended it is the one to tell of.
+    let ended = db.execute_batch(if written.is_ok() {
         "RELEASE records"
     } else {
         "ROLLBACK TO records; RELEASE records"
-    })?;
-    written
+    });
+    written.and(ended)
 }
 
 /// Of runs that ended before `before`.

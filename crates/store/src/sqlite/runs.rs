@@ -10,6 +10,7 @@ use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadSt
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
+use super::sum::sum;
 use super::{SqliteStore, child_steps, effects, events, leases, outbox, steps, threads};
 
 /// Every column, and the thread's id for its number.
@@ -127,10 +128,11 @@ impl Runs for SqliteStore {
             if !may_write(db, &run, lease.as_ref())? {
                 return Ok(None);
             }
-            let RunEnd { status, error, totals, thread_status, at, base, events, values } = end;
+            let RunEnd { status, error, totals, at, base, events, values } = end;
             let base = base.or(run.base.clone());
             db.prepare_cached(
-                "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL
+                "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL,
+                                 request_sum = NULL
                  WHERE id = ?1",
             )?
             .execute(params![
@@ -144,14 +146,9 @@ impl Runs for SqliteStore {
             events::insert(db, &events)?;
             effects::forget(db, &id)?;
             if let Some((n, _)) = threads::find(db, &run.thread)? {
-                if thread_status != ThreadStatus::Interrupted {
-                    child_steps::forget(db, n)?;
-                }
-                let left = active(db, n)?;
-                let thread_status = if left.is_empty() { thread_status } else { ThreadStatus::Busy };
-                set_thread(db, n, thread_status, at)?;
                 db.prepare_cached("UPDATE threads SET error = ?2 WHERE n = ?1")?
                     .execute(params![n, error.as_ref().map(json)])?;
+                let_rest(db, n, at)?;
             }
             let ended = Run { status, error, totals, updated_at: at, base, ..run };
             outbox::put_in(db, &ended, values.as_ref())?;
@@ -173,11 +170,8 @@ impl Runs for SqliteStore {
             }
             steps::undo(db, &run, now)?;
             forget(db, &id)?;
-            if let Some((n, thread)) = threads::find(db, &run.thread)?
-                && thread.status == ThreadStatus::Busy
-                && active(db, n)?.is_empty()
-            {
-                set_thread(db, n, ThreadStatus::Idle, now)?;
+            if let Some((n, _)) = threads::find(db, &run.thread)? {
+                let_rest(db, n, now)?;
             }
             Ok(true)
         })
@@ -199,8 +193,8 @@ impl Runs for SqliteStore {
                 return Ok(Deleted::Forgotten);
             }
             steps::undo(db, &run, now)?;
-            set_thread(db, thread, steps::rest_status(db, thread)?, now)?;
             db.prepare_cached("UPDATE threads SET error = NULL WHERE n = ?1")?.execute([thread])?;
+            let_rest(db, thread, now)?;
             Ok(Deleted::Undone)
         })
         .await
@@ -249,6 +243,24 @@ pub(super) fn is_busy(db: &Connection, thread: i64) -> rusqlite::Result<bool> {
     Ok(!active(db, thread)?.is_empty())
 }
 
+/// What a thread is when a run has left it, however that ended: its log says whether it waits, and no run. What agents
+/// inside its calls have done is kept as long as it does.
+fn let_rest(db: &Connection, thread: i64, at: Timestamp) -> rusqlite::Result<()> {
+    let rest = steps::rest_status(db, thread)?;
+    if rest == ThreadStatus::Idle {
+        child_steps::forget(db, thread)?;
+    }
+    let failed: bool = db
+        .prepare_cached("SELECT error IS NOT NULL FROM threads WHERE n = ?1")?
+        .query_row([thread], |row| row.get(0))?;
+    let status = match (active(db, thread)?.is_empty(), failed) {
+        (false, _) => ThreadStatus::Busy,
+        (true, true) => ThreadStatus::Error,
+        (true, false) => rest,
+    };
+    set_thread(db, thread, status, at)
+}
+
 fn set_thread(db: &Connection, n: i64, status: ThreadStatus, at: Timestamp) -> rusqlite::Result<()> {
     db.prepare_cached("UPDATE threads SET status = ?2, updated_at = ?3 WHERE n = ?1")?.execute(params![
         n,
@@ -271,10 +283,11 @@ fn insert(
     request: &StartRun,
     node: &NodeId,
 ) -> rusqlite::Result<()> {
+    let stored = json(request);
     db.prepare_cached(
         "INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, updated_at,
-                           start_at, error, totals, base, idempotency_key, fingerprint, request, owner)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+                           start_at, error, totals, base, idempotency_key, fingerprint, request, request_sum, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
     )?
     .execute(params![
         run.id.as_str(),
@@ -293,7 +306,8 @@ fn insert(
         run.base.as_ref().map(|base| base.as_str()),
         scoped_key(run, request),
         run.fingerprint,
-        json(request),
+        stored,
+        sum(&[run.id.as_str().as_bytes(), stored.as_bytes()]),
         node.as_str(),
     ])?;
     Ok(())

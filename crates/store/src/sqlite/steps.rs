@@ -55,9 +55,12 @@ impl Steps for SqliteStore {
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError> {
         let (thread, at) = (thread.clone(), at.cloned());
         self.read(move |db| {
-            let Some((n, thread)) = threads::find(db, &thread)? else { return Ok(Vec::new()) };
-            let Some(at) = at.or(thread.head) else { return Ok(Vec::new()) };
-            lineage(db, n, at)?.into_iter().map(|(n, info)| whole(db, n, info)).collect()
+            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(Vec::new()) };
+            let line = match at {
+                Some(at) => lineage(db, n, at)?,
+                None => newest_line(db, n)?,
+            };
+            line.into_iter().map(|(n, info)| whole(db, n, info)).collect()
         })
         .await
     }
@@ -147,6 +150,7 @@ fn append(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         .prepare_cached("SELECT number FROM steps WHERE thread = ?1 AND id = ?2")?
         .query_row(params![thread, parent], |row| row.get(0))
         .optional()?;
+    let (source, number) = (json(&step.source), number.map_or(-1, |number| number + 1));
     db.prepare_cached(
         "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next, sum)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -156,16 +160,19 @@ fn append(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         step.id.as_str(),
         parent,
         step.run_id.as_str(),
-        json(&step.source),
-        number.map_or(-1, |number| number + 1),
+        source,
+        number,
         time(step.created_at),
         step.next,
-        sum(&parts(step.id.as_str(), parent, step.run_id.as_str(), step.next.as_deref())),
+        sum(&parts(
+            [Some(step.id.as_str()), parent, Some(step.run_id.as_str()), step.next.as_deref(), Some(&source)],
+            &[number.to_le_bytes(), time(step.created_at).to_le_bytes()],
+        )),
     ])?;
     let n = db.last_insert_rowid();
     for (place, LoggedWrite { key, value, private }) in (0_i64..).zip(&step.writes) {
         let text = value.to_string();
-        let whole_sum = sum(&[key.as_bytes(), text.as_bytes()]);
+        let whole_sum = sum(&[key.as_bytes(), text.as_bytes(), &[u8::from(*private)], &place.to_le_bytes()]);
         let (inline, blob) =
             if text.len() < LARGE { (Some(text), None) } else { (None, Some(keep(db, &text)?)) };
         db.prepare_cached(
@@ -173,8 +180,9 @@ fn append(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         )?
         .execute(params![n, place, key, private, inline, blob, whole_sum])?;
     }
-    db.prepare_cached("UPDATE threads SET head = ?2, state_updated_at = ?3, updated_at = ?3 WHERE n = ?1")?
-        .execute(params![thread, step.id.as_str(), time(step.created_at)])?;
+    threads::set_head(db, thread, Some(&step.id), step.created_at)?;
+    db.prepare_cached("UPDATE threads SET updated_at = ?2 WHERE n = ?1")?
+        .execute(params![thread, time(step.created_at)])?;
     Ok(())
 }
 
@@ -185,7 +193,15 @@ fn keep(db: &Connection, text: &str) -> rusqlite::Result<Vec<u8>> {
     Ok(hash)
 }
 
-/// From the first step to `at`, each with its number.
+/// From the first step to the thread's newest, each with its number.
+fn newest_line(db: &Connection, thread: i64) -> rusqlite::Result<Vec<(i64, StepInfo)>> {
+    let Some(head) = threads::head(db, thread)? else { return Ok(Vec::new()) };
+    let line = lineage(db, thread, head.clone())?;
+    // Nobody has made it up: the thread says that it was there.
+    if line.is_empty() { Err(missing(&head)) } else { Ok(line) }
+}
+
+/// From the first step to `at`, each with its number; nothing if there is no such step.
 fn lineage(db: &Connection, thread: i64, at: CheckpointId) -> rusqlite::Result<Vec<(i64, StepInfo)>> {
     let mut statement = db.prepare_cached("SELECT * FROM steps WHERE thread = ?1")?;
     let rows = statement.query_map([thread], |row| Ok((row.get::<_, i64>("n")?, info(row)?)))?;
@@ -195,18 +211,21 @@ fn lineage(db: &Connection, thread: i64, at: CheckpointId) -> rusqlite::Result<V
     let mut wanted = Some(at);
     // Taking each out of the map ends the walk even if somebody drew a circle.
     while let Some(id) = wanted {
-        let found = all.remove(&id).ok_or_else(|| unreadable(&format!("step {id}"), "it is missing"));
-        let (n, info) = match found {
-            Ok(found) => found,
+        let (n, info) = match all.remove(&id) {
+            Some(found) => found,
             // A step that was asked for and never was is not there; one that others stand on is lost.
-            Err(_) if line.is_empty() => break,
-            Err(error) => return Err(error),
+            None if line.is_empty() => break,
+            None => return Err(missing(&id)),
         };
         wanted = info.parent.clone();
         line.push((n, info));
     }
     line.reverse();
     Ok(line)
+}
+
+fn missing(id: &CheckpointId) -> rusqlite::Error {
+    unreadable(&format!("step {id}"), "it is missing")
 }
 
 /// From behind `known` to `at`; nothing if `known` is not on the way.
@@ -234,7 +253,7 @@ fn way_from(
 
 fn whole(db: &Connection, n: i64, info: StepInfo) -> rusqlite::Result<Step> {
     let mut statement = db.prepare_cached(
-        "SELECT key, private, coalesce(value, data) AS value, sum FROM writes LEFT JOIN blobs ON hash = blob
+        "SELECT key, private, place, coalesce(value, data) AS value, sum FROM writes LEFT JOIN blobs ON hash = blob
          WHERE step = ?1 ORDER BY place",
     )?;
     let writes = statement.query_map([n], |row| {
@@ -242,9 +261,11 @@ fn whole(db: &Connection, n: i64, info: StepInfo) -> rusqlite::Result<Step> {
         let what = format!("`{key}` in step {}", info.id);
         let text: Option<String> = row.get("value")?;
         let text = text.ok_or_else(|| unreadable(&what, "its blob is missing"))?;
-        check(row, &what, &[key.as_bytes(), text.as_bytes()])?;
+        let (private, place): (bool, i64) = (row.get("private")?, row.get("place")?);
+        let parts = [key.as_bytes(), text.as_bytes(), &[u8::from(private)], &place.to_le_bytes()];
+        check(row, &what, &parts, 2)?;
         let value = serde_json::from_str(&text).map_err(|error| unreadable(&what, error))?;
-        Ok(LoggedWrite { key, value, private: row.get("private")? })
+        Ok(LoggedWrite { key, value, private })
     })?;
     let writes = writes.collect::<Result<_, _>>()?;
     Ok(Step {
@@ -258,22 +279,26 @@ fn whole(db: &Connection, n: i64, info: StepInfo) -> rusqlite::Result<Step> {
     })
 }
 
-/// What a step's place in its thread hangs on.
-fn parts<'a>(id: &'a str, parent: Option<&'a str>, run: &'a str, next: Option<&'a str>) -> [&'a [u8]; 4] {
-    [id, parent.unwrap_or("-"), run, next.unwrap_or("-")].map(str::as_bytes)
+/// What a step says of itself: first what was summed from the beginning (id, parent, run, next).
+fn parts<'a>(texts: [Option<&'a str>; 5], [number, created]: &'a [[u8; 8]; 2]) -> [&'a [u8]; 7] {
+    let [id, parent, run, next, source] = texts.map(|text| text.unwrap_or("-").as_bytes());
+    [id, parent, run, next, source, number, created]
 }
 
 fn info(row: &Row<'_>) -> rusqlite::Result<StepInfo> {
-    let source: StepSource = super::row::get_json(row, "source")?;
+    let (source, number, created): (String, i64, i64) =
+        (row.get("source")?, row.get("number")?, row.get("created_at")?);
     let (id, run): (String, String) = (row.get("id")?, row.get("run")?);
     let (parent, next): (Option<String>, Option<String>) = (row.get("parent")?, row.get("next")?);
-    check(row, &format!("step {id}"), &parts(&id, parent.as_deref(), &run, next.as_deref()))?;
+    let texts = [Some(id.as_str()), parent.as_deref(), Some(&run), next.as_deref(), Some(&source)];
+    check(row, &format!("step {id}"), &parts(texts, &[number.to_le_bytes(), created.to_le_bytes()]), 4)?;
+    let source: StepSource = super::row::get_json(row, "source")?;
     Ok(StepInfo {
         id: id.into(),
         parent: parent.map(CheckpointId::from),
         run: run.into(),
         source,
-        number: row.get("number")?,
+        number,
         created_at: get_time(row, "created_at")?,
         next,
     })
@@ -339,8 +364,7 @@ pub(super) fn undo(db: &Connection, run: &Run, now: Timestamp) -> rusqlite::Resu
         .execute(params![thread, run.id.as_str()])?;
     child_steps::undo(db, thread, &run.id)?;
     if head_is_its {
-        db.prepare_cached("UPDATE threads SET head = ?2, state_updated_at = ?3 WHERE n = ?1")?
-            .execute(params![thread, run.base.as_ref().map(CheckpointId::as_str), time(now)])?;
+        threads::set_head(db, thread, run.base.as_ref(), now)?;
     }
     drop_unused(db, blobs)
 }
@@ -355,13 +379,14 @@ pub(super) fn carries_others(db: &Connection, thread: i64, run: &RunId) -> rusql
     .query_row(params![thread, run.as_str()], |row| row.get(0))
 }
 
-/// What a thread is that nothing happens on: it waits where something is left to do at its newest step.
+/// What a thread is that nothing happens on: it waits where something is left to do at its newest step, and where nobody
+/// can say because that step is lost.
 pub(super) fn rest_status(db: &Connection, thread: i64) -> rusqlite::Result<ThreadStatus> {
     let waits: bool = db
         .prepare_cached(
-            "SELECT EXISTS (
-                 SELECT 1 FROM threads JOIN steps ON steps.thread = threads.n AND steps.id = threads.head
-                 WHERE threads.n = ?1 AND steps.next IS NOT NULL)",
+            "SELECT head IS NOT NULL AND NOT EXISTS (
+                 SELECT 1 FROM steps WHERE steps.thread = threads.n AND steps.id = threads.head AND steps.next IS NULL)
+             FROM threads WHERE n = ?1",
         )?
         .query_row([thread], |row| row.get(0))?;
     Ok(if waits { ThreadStatus::Interrupted } else { ThreadStatus::Idle })

@@ -3,14 +3,16 @@
 //! Invariant: `thread_tags` holds exactly the top-level words and numbers of each thread's metadata.
 
 use async_trait::async_trait;
+use hart_kernel::Timestamp;
 use hart_runtime::Thread;
 use hart_runtime::port::{Created, Order, StoreError, ThreadPatch, ThreadQuery, ThreadSort, Threads};
-use hart_types::ThreadId;
+use hart_types::{CheckpointId, ThreadId};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde_json::{Map, Value};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
+use super::sum::{check_column, sum};
 use super::{SqliteStore, steps};
 
 #[async_trait]
@@ -107,6 +109,33 @@ pub(super) fn find(db: &Connection, id: &ThreadId) -> rusqlite::Result<Option<(i
         .optional()
 }
 
+/// The thread's newest step, if what is written there is what was.
+pub(super) fn head(db: &Connection, n: i64) -> rusqlite::Result<Option<CheckpointId>> {
+    db.prepare_cached("SELECT id, head, head_sum FROM threads WHERE n = ?1")?.query_row([n], |row| {
+        let (id, head): (String, Option<String>) = (row.get("id")?, row.get("head")?);
+        let bytes = head.as_deref().map(|head| [head.as_bytes()]);
+        check_column(
+            row,
+            "head_sum",
+            &format!("the newest step of thread {id}"),
+            bytes.as_ref().map(|parts| parts.as_slice()),
+        )?;
+        Ok(head.map(CheckpointId::from))
+    })
+}
+
+pub(super) fn set_head(
+    db: &Connection,
+    n: i64,
+    head: Option<&CheckpointId>,
+    at: Timestamp,
+) -> rusqlite::Result<()> {
+    let head = head.map(CheckpointId::as_str);
+    db.prepare_cached("UPDATE threads SET head = ?2, head_sum = ?3, state_updated_at = ?4 WHERE n = ?1")?
+        .execute(params![n, head, head.map(|head| sum(&[head.as_bytes()])), time(at)])?;
+    Ok(())
+}
+
 pub(super) fn delete(db: &Connection, id: &ThreadId) -> rusqlite::Result<bool> {
     let Some((n, _)) = find(db, id)? else { return Ok(false) };
     let orphans = steps::blobs_of_thread(db, n)?;
@@ -133,8 +162,8 @@ pub(super) fn tell(db: &Connection, id: &ThreadId, about: Map<String, Value>) ->
 pub(super) fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> {
     db.prepare_cached(
         "INSERT INTO threads (id, user, created_at, updated_at, state_updated_at, metadata, config, status, error,
-                              head, temporary)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                              head, head_sum, temporary)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?
     .execute(params![
         thread.id.as_str(),
@@ -146,7 +175,8 @@ pub(super) fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> 
         json(&thread.config),
         thread.status.as_str(),
         thread.error.as_ref().map(json),
-        thread.head.as_ref().map(|head| head.as_str()),
+        thread.head.as_ref().map(CheckpointId::as_str),
+        thread.head.as_ref().map(|head| sum(&[head.as_str().as_bytes()])),
         thread.temporary,
     ])?;
     let n = db.last_insert_rowid();

@@ -1,8 +1,8 @@
 //! The one thread that writes.
 //!
-//! Invariant: whoever waits hears of success only after the commit that holds its work is on the disk.
+//! Invariant: whoever waits hears of success only after the commit that holds its work is on the disk, and of failure
+//! only when none does.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -11,8 +11,9 @@ use hart_runtime::port::{Lease, StoreError, StoredRecord};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::recordings::{self, Carried};
-use super::{Shared, failure, gone, soundness};
+use super::recordings::{self, Batch, Carried};
+use super::soundness::Soundness;
+use super::{Shared, failure, gone};
 
 /// What one commit may hold: beyond this, those who wait would wait for others' work.
 const GROUP: usize = 256;
@@ -32,31 +33,36 @@ pub(super) struct Writer {
 #[derive(Debug)]
 struct Thread {
     handle: Option<JoinHandle<()>>,
-    path: Option<PathBuf>,
+    file: Option<Shared<Soundness>>,
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
         let ended = self.handle.take().is_some_and(|handle| handle.join().is_ok());
-        if let (true, Some(path)) = (ended, &self.path) {
-            soundness::closed(path);
+        if let (true, Some(file)) = (ended, &self.file) {
+            file.closed();
         }
     }
 }
 
 /// Does its work inside the open transaction, if there is one, and gives what to do once that is decided.
-type Job = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Finish + Send>;
-type Finish = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+type Job = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Done + Send>;
+
+struct Done {
+    /// Why the work could not be done.
+    failed: Option<NotCommitted>,
+    finish: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
 
 impl Writer {
-    /// `path` is that of the connection's file, if it has one.
-    pub(super) fn start(connection: Connection, path: Option<PathBuf>) -> Self {
+    /// `file` is the connection's, if it has one.
+    pub(super) fn start(connection: Connection, file: Option<Shared<Soundness>>) -> Self {
         let (jobs, queue) = channel();
         let carried = Shared::<Carried>::default();
         let taken = Shared::clone(&carried);
         // Ends when the last sender is gone and the queue is empty.
         let handle = std::thread::spawn(move || serve(&connection, &queue, &taken));
-        let thread = Thread { handle: Some(handle), path };
+        let thread = Thread { handle: Some(handle), file };
         Self { jobs: jobs.into(), waiting: Shared::default(), carried, _thread: thread.into() }
     }
 
@@ -76,10 +82,12 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |opened| {
             let done = opened.and_then(|connection| alone(connection, work));
-            Box::new(move |committed: Result<(), StoreError>| {
-                // Nobody may be waiting any more; the work is done all the same.
-                let _ = reply.send(committed.and(done));
-            })
+            let failed = done.as_ref().err().map(NotCommitted::with);
+            let finish = Box::new(move |committed: Result<(), StoreError>| {
+                // Nobody may be waiting any more; the work is done all the same. Whoever failed knows best why.
+                let _ = reply.send(done.and_then(|done| committed.map(|()| done)));
+            });
+            Done { failed, finish }
         });
         let _waits = Waits::new(&self.waiting);
         self.jobs.send(job).map_err(|_| gone())?;
@@ -105,25 +113,54 @@ impl Drop for Waits<'_> {
 
 fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried) {
     while let Ok(first) = queue.recv() {
-        if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
-            tracing::error!(%error, "no transaction could be opened");
-            first(Err(failure(error)))(Ok(()));
-            continue;
+        let records = match begin(connection, carried) {
+            Ok(records) => records,
+            Err(error) => {
+                tracing::error!(%error, "no transaction could be opened");
+                (first(Err(failure(error))).finish)(Ok(()));
+                continue;
+            }
+        };
+        let (mut finished, mut next, mut broken) = (Vec::new(), Some(first), None);
+        while let Some(job) = next.take() {
+            let Done { failed, finish } = job(Ok(connection));
+            finished.push(finish);
+            if connection.is_autocommit() {
+                // A full or failing disk has rolled back all of it. What the next job wrote would be committed at once
+                // and by itself; it has another transaction instead.
+                broken = Some(failed.unwrap_or_default());
+            } else if finished.len() < GROUP {
+                next = queue.try_recv().ok();
+            }
         }
-        let records = carried.take();
-        recordings::write(connection, &records);
-        let mut finished = vec![first(Ok(connection))];
-        finished.extend(queue.try_iter().take(GROUP - 1).map(|job| job(Ok(connection))));
-        let committed = connection.execute_batch("COMMIT");
-        if let Err(error) = &committed {
-            tracing::error!(%error, "a commit failed");
-            let _ = connection.execute_batch("ROLLBACK");
+        let committed = match broken {
+            Some(why) => Err(why),
+            None => connection.execute_batch("COMMIT").map_err(|error| {
+                let _ = connection.execute_batch("ROLLBACK");
+                NotCommitted::by(&error)
+            }),
+        };
+        if let Err(why) = &committed {
+            tracing::error!(%why, jobs = finished.len(), "nothing of a group was committed");
             carried.put_back(records);
         }
         for finish in finished {
-            finish(committed.as_ref().copied().map_err(not_committed));
+            finish(committed.as_ref().copied().map_err(StoreError::from));
         }
     }
+}
+
+/// Opens a transaction, with all that goes along in it: what that is, or nothing where the disk has no room for it.
+fn begin(connection: &Connection, carried: &Carried) -> rusqlite::Result<Vec<Batch>> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let records = carried.take();
+    recordings::write(connection, &records);
+    if connection.is_autocommit() {
+        carried.put_back(records);
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        return Ok(Vec::new());
+    }
+    Ok(records)
 }
 
 /// One job's failure undoes that job and not its neighbours.
@@ -141,10 +178,50 @@ fn alone<T>(
     }
 }
 
-/// The error of a commit is told to all who were in it.
-fn not_committed(error: &rusqlite::Error) -> StoreError {
-    match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full,
-        _ => StoreError::Failed { message: format!("the database did not commit: {error}"), source: None },
+/// Why nothing of a group is on the disk; told to all who were in it.
+#[derive(Clone, Debug, thiserror::Error)]
+enum NotCommitted {
+    #[error("the disk is full")]
+    Full,
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl NotCommitted {
+    fn by(error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::Full,
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+
+    /// The group was broken off with this job.
+    fn with(error: &StoreError) -> Self {
+        match error {
+            StoreError::Full => Self::Full,
+            StoreError::Failed { source: Some(source), .. } => Self::Failed(source.to_string()),
+            error => Self::Failed(error.to_string()),
+        }
     }
 }
+
+impl Default for NotCommitted {
+    fn default() -> Self {
+        Self::Failed("the transaction was rolled back".to_owned())
+    }
+}
+
+impl From<&NotCommitted> for StoreError {
+    fn from(why: &NotCommitted) -> Self {
+        match why {
+            NotCommitted::Full => Self::Full,
+            NotCommitted::Failed(why) => {
+                Self::Failed { message: format!("the database did not commit: {why}"), source: None }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

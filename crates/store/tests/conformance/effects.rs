@@ -3,7 +3,7 @@
 use hart_kernel::{Begun, EffectKey};
 use hart_runtime::Totals;
 use hart_runtime::port::{RunEnd, StoreError};
-use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
+use hart_types::{MultitaskStrategy, RunStatus};
 use serde_json::json;
 
 use super::{admit, at, claim, make, run, stores};
@@ -45,7 +45,6 @@ async fn effects_are_kept_in_order_until_the_run_ends() {
             status: RunStatus::Success,
             error: None,
             totals: Totals::default(),
-            thread_status: ThreadStatus::Idle,
             at: at(9),
             base: None,
             events: Vec::new(),

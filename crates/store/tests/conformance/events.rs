@@ -2,7 +2,7 @@
 
 use hart_runtime::Totals;
 use hart_runtime::port::{EventScope, RunEnd, StoredEvent};
-use hart_types::{EventId, MultitaskStrategy, RunStatus, ThreadStatus};
+use hart_types::{EventId, MultitaskStrategy, RunStatus};
 
 use super::{admit, at, claim, make, run, stores};
 
@@ -56,7 +56,6 @@ async fn only_events_of_runs_that_ended_long_ago_are_forgotten() {
             status: RunStatus::Success,
             error: None,
             totals: Totals::default(),
-            thread_status: ThreadStatus::Idle,
             at: at(10),
             base: None,
             values: None,

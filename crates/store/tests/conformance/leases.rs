@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use hart_runtime::port::{Lease, NUMBERS, RunEnd, Sign, Store, StoreError, StoredEvent};
 use hart_runtime::{Input, StartRun, Totals};
-use hart_types::{CancelAction, EventId, MultitaskStrategy, NodeId, RunStatus, ThreadId, ThreadStatus};
+use hart_types::{CancelAction, EventId, MultitaskStrategy, NodeId, RunStatus, ThreadId};
 use serde_json::json;
 
 use super::{admit, at, claim, make, map, run, step, stores};
@@ -18,7 +18,6 @@ fn end() -> RunEnd {
         status: RunStatus::Success,
         error: None,
         totals: Totals::default(),
-        thread_status: ThreadStatus::Idle,
         at: at(9),
         base: None,
         values: None,

@@ -2,7 +2,7 @@
 
 use hart_runtime::Run;
 use hart_runtime::port::RunEnd;
-use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
+use hart_types::{MultitaskStrategy, RunStatus};
 use serde_json::json;
 
 use super::{admit, at, claim, make, map, run, stores};
@@ -12,7 +12,6 @@ fn ended(values: Option<&'static str>) -> RunEnd {
         status: RunStatus::Success,
         error: None,
         totals: hart_runtime::Totals::default(),
-        thread_status: ThreadStatus::Idle,
         at: at(9),
         base: None,
         values: values.map(Into::into),

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hart_runtime::Totals;
 use hart_runtime::port::{RunEnd, Store, StoredRecord};
-use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
+use hart_types::{MultitaskStrategy, RunStatus};
 
 use super::{admit, at, claim, make, run, step, stores};
 
@@ -16,7 +16,6 @@ fn ended(seconds: i64) -> RunEnd {
         status: RunStatus::Success,
         error: None,
         totals: Totals::default(),
-        thread_status: ThreadStatus::Idle,
         at: at(seconds),
         base: None,
         events: Vec::new(),
@@ -39,6 +38,8 @@ async fn records_go_with_the_next_write_in_order_and_by_the_lease_alone() {
         store.append_steps(&thread, vec![step("s", None, "r", &[])], Some(&stale)).await.unwrap();
         let kept = store.records(&"r".into()).await.unwrap();
         assert_eq!(kept, [record(Some("s"), "one"), record(Some("s"), "two")], "{name}");
+        assert_eq!(store.recorded_bytes(&"r".into()).await.unwrap(), 6, "{name}");
+        assert_eq!(store.recorded_bytes(&"other".into()).await.unwrap(), 0, "{name}");
         store.append_records(vec![record(None, "three")], &stale);
 
         let lease = store.take_over(&stale, &"two".into(), at(3)).await.unwrap().unwrap().lease;

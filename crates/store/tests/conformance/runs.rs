@@ -12,7 +12,6 @@ fn ended(status: RunStatus) -> RunEnd {
         status,
         error: None,
         totals: Totals { model_calls: 3, ..Totals::default() },
-        thread_status: ThreadStatus::Idle,
         at: at(9),
         base: None,
         values: None,
@@ -118,11 +117,7 @@ async fn how_a_run_ended_is_kept_and_told_of_its_thread() {
         admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
         let failure = Failure { error: "ModelError".into(), message: "it said no".into() };
-        let end = RunEnd {
-            error: Some(failure.clone()),
-            thread_status: ThreadStatus::Error,
-            ..ended(RunStatus::Error)
-        };
+        let end = RunEnd { error: Some(failure.clone()), ..ended(RunStatus::Error) };
         let run = store.end_run(&"r".into(), end, Some(&lease)).await.unwrap().unwrap();
         assert_eq!(run.error, Some(failure.clone()), "{name}");
         let thread = store.thread(&thread).await.unwrap().unwrap();
@@ -149,7 +144,11 @@ async fn an_undone_run_leaves_the_thread_as_it_found_it() {
         assert_eq!(left.len(), 1, "{name}");
         assert_eq!(left[0].id.as_str(), "a", "{name}");
         let thread = store.thread(&thread).await.unwrap().unwrap();
-        assert_eq!((thread.status, thread.head.unwrap().as_str()), (ThreadStatus::Idle, "a"), "{name}");
+        assert_eq!(
+            (thread.status, thread.head.unwrap().as_str()),
+            (ThreadStatus::Interrupted, "a"),
+            "{name}"
+        );
     }
 }
 

@@ -1,13 +1,14 @@
 //! Steps: read back whole, in order, along the branch that was asked for.
 
+use hart_kernel::Step;
 use hart_runtime::port::{HistoryQuery, Lineage, RunEnd, StoreError};
 use hart_runtime::{Thread, Totals};
-use hart_types::{CheckpointId, MultitaskStrategy, RunStatus, ThreadStatus};
+use hart_types::{CheckpointId, MultitaskStrategy, RunStatus};
 use serde_json::json;
 
 use super::{admit, at, claim, make, run, step, stores};
 
-fn names(steps: &[hart_kernel::Step]) -> Vec<&str> {
+fn names(steps: &[Step]) -> Vec<&str> {
     steps.iter().map(|step| step.id.as_str()).collect()
 }
 
@@ -133,11 +134,10 @@ async fn a_reader_that_knows_a_step_gets_what_came_since() {
 async fn steps_inside_a_call_are_kept_while_the_thread_waits_and_no_longer() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
-        let end = |thread_status| RunEnd {
+        let end = || RunEnd {
             status: RunStatus::Success,
             error: None,
             totals: Totals::default(),
-            thread_status,
             at: at(9),
             base: None,
             events: Vec::new(),
@@ -156,7 +156,8 @@ async fn steps_inside_a_call_are_kept_while_the_thread_waits_and_no_longer() {
         assert!(store.child_steps(&thread, "other").await.unwrap().is_empty(), "{name}");
         assert!(store.steps(&thread, None).await.unwrap().is_empty(), "{name}: they are not the thread's");
 
-        store.end_run(&"r1".into(), end(ThreadStatus::Interrupted), Some(&lease)).await.unwrap().unwrap();
+        store.append_steps(&thread, vec![step("asks", None, "r1", &[])], Some(&lease)).await.unwrap();
+        store.end_run(&"r1".into(), end(), Some(&lease)).await.unwrap().unwrap();
         let late = store.append_child_steps(&thread, "call", inside.clone(), &lease).await;
         assert!(matches!(late, Err(StoreError::Lost(_))), "{name}");
         let copy = Thread::new("copy".into(), "default".into(), at(3));
@@ -175,7 +176,9 @@ async fn steps_inside_a_call_are_kept_while_the_thread_waits_and_no_longer() {
 
         admit(store.as_ref(), run("r3", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &thread, 6).await.unwrap().lease;
-        store.end_run(&"r3".into(), end(ThreadStatus::Idle), Some(&lease)).await.unwrap().unwrap();
+        let last = Step { next: None, ..step("ends", Some("asks"), "r3", &[]) };
+        store.append_steps(&thread, vec![last], Some(&lease)).await.unwrap();
+        store.end_run(&"r3".into(), end(), Some(&lease)).await.unwrap().unwrap();
         assert!(store.child_steps(&thread, "call").await.unwrap().is_empty(), "{name}: nothing waits");
     }
 }

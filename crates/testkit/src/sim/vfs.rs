@@ -45,6 +45,12 @@ impl Mount {
         let db = rusqlite::Connection::open(self.dir.join(name))?;
         db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
+
+    /// From now on whoever opens the database keeps no more than this many of its pages in memory while it writes.
+    pub fn give_little_memory(&self, name: &str, pages: u32) -> rusqlite::Result<()> {
+        let db = rusqlite::Connection::open(self.dir.join(name))?;
+        db.pragma_update(None, "default_cache_size", pages)
+    }
 }
 
 impl Drop for Mount {

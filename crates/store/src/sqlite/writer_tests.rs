@@ -1,0 +1,100 @@
+use std::sync::mpsc::channel;
+
+use hart_runtime::port::{Lease, StoreError, StoredRecord};
+use rusqlite::Connection;
+
+use super::Writer;
+use crate::sqlite::connection;
+
+/// A writer to a file that has room for a few pages, and the number of its rows as another connection sees them.
+fn small(dir: &std::path::Path) -> (Writer, impl Fn() -> Vec<i64>) {
+    let path = dir.join("small.db");
+    let writer = connection::writer(&path, false).unwrap();
+    writer.execute_batch("CREATE TABLE t (size INTEGER NOT NULL, data BLOB) STRICT").unwrap();
+    let pages: i64 = writer.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    writer.pragma_update(None, "max_page_count", pages + 10).unwrap();
+    let other = Connection::open(&path).unwrap();
+    let rows = move || {
+        let mut all = other.prepare("SELECT size FROM t ORDER BY rowid").unwrap();
+        all.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    };
+    (Writer::start(writer, None), rows)
+}
+
+fn insert(db: &Connection, size: i64) -> Result<(), StoreError> {
+    let inserted = db.execute("INSERT INTO t (size, data) VALUES (?1, zeroblob(?1))", [size]);
+    inserted.map(|_| ()).map_err(crate::sqlite::failure)
+}
+
+/// What each of these jobs is told when all of them are in one group.
+async fn in_one_group(writer: &Writer, sizes: &[i64]) -> Vec<Result<(), StoreError>> {
+    let (go, wait) = channel::<()>();
+    let (begun, is_begun) = channel::<()>();
+    let first = tokio::spawn({
+        let writer = writer.clone();
+        async move {
+            let job = move |_: &Connection| {
+                begun.send(()).unwrap();
+                wait.recv().unwrap();
+                Ok(())
+            };
+            writer.submit(job).await
+        }
+    });
+    tokio::task::spawn_blocking(move || is_begun.recv().unwrap()).await.unwrap();
+    let jobs: Vec<_> = sizes
+        .iter()
+        .map(|size| {
+            let (writer, size) = (writer.clone(), *size);
+            tokio::spawn(async move { writer.submit(move |db| insert(db, size)).await })
+        })
+        .collect();
+    while writer.waiting() < sizes.len() as u64 + 1 {
+        tokio::task::yield_now().await;
+    }
+    go.send(()).unwrap();
+    let mut told = vec![first.await.unwrap()];
+    for job in jobs {
+        told.push(job.await.unwrap());
+    }
+    told
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_is_full_in_mid_statement_undoes_all_that_is_told_to_be_undone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, rows) = small(dir.path());
+    let told = in_one_group(&writer, &[1000, 1_000_000, 2000]).await;
+    let [held_up, before, too_large, behind] = told.as_slice() else { panic!("{told:?}") };
+    for lost in [held_up, before, too_large] {
+        assert!(matches!(lost, Err(StoreError::Full)), "{lost:?}");
+    }
+    assert!(behind.is_ok(), "another transaction: {behind:?}");
+    assert_eq!(rows(), [2000], "what was refused is not there, what was accepted is");
+    writer.submit(|db| insert(db, 1000)).await.unwrap();
+    assert_eq!(rows(), [2000, 1000], "it can be asked again");
+}
+
+#[tokio::test]
+async fn records_that_find_no_room_go_with_a_later_commit_and_fail_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, rows) = small(dir.path());
+    let setting = "INSERT INTO threads (id, user, created_at, updated_at, state_updated_at, metadata, config, status, \
+                   temporary) VALUES ('t', 'u', 0, 0, 0, '{}', '{}', 'busy', 0);
+                   INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, \
+                   updated_at, start_at, totals, owner, token) VALUES ('r', 1, 'a', 'u', 'running', '{}', '{}', \
+                   'enqueue', 0, 0, 0, '{}', 'n', 7)";
+    writer.submit(move |db| db.execute_batch(setting).map_err(crate::sqlite::failure)).await.unwrap();
+    let lease = Lease { run: "r".into(), node: "n".into(), token: 7 };
+    writer.carry(vec![StoredRecord { step: None, payload: vec![0; 1_000_000].into() }], lease);
+    writer.submit(|db| insert(db, 1000)).await.unwrap();
+    assert_eq!(rows(), [1000]);
+    let room =
+        |db: &Connection| db.pragma_update(None, "max_page_count", 10_000).map_err(crate::sqlite::failure);
+    writer.submit(room).await.unwrap();
+    let count = |db: &Connection| {
+        let counted = db.query_row("SELECT count(*) FROM records", [], |row| row.get::<_, i64>(0));
+        counted.map_err(crate::sqlite::failure)
+    };
+    assert_eq!(writer.submit(count).await.unwrap(), 1);
+}
