@@ -14,7 +14,7 @@ use crate::support::{MemoryLog, model};
 async fn agent(answers: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static) -> (ModelServer, Agent) {
     let server = ModelServer::with(answers).await;
     let judged = model(&server, Dialect::OpenAi);
-    let goals = Goals::new(GoalConfig { enabled: true, ..GoalConfig::default() }, Arc::clone(&judged));
+    let goals = Goals::new(GoalConfig::default(), Arc::clone(&judged));
     let features = Features { goals: goals.into(), title: false.into(), ..Features::default() };
     let builder = SuperAgent::builder(judged).features(features).checkpointer(Arc::new(MemoryLog::default()));
     (server, builder.build().unwrap())
@@ -94,8 +94,22 @@ async fn nobody_is_sent_on_for_ever() {
         false => Turn::new().text("I tried."),
     };
     let (server, agent_b) = agent(other).await;
-    ask(&agent_b, goal(), &Limits::default()).await.outcome.unwrap();
-    assert_eq!(server.requests().iter().filter(|request| !is_judge(request)).count(), 5, "four times more");
+    let report = ask(&agent_b, goal(), &Limits::default()).await;
+    report.outcome.as_ref().unwrap();
+    assert_eq!(server.requests().iter().filter(|request| !is_judge(request)).count(), 9, "eight times more");
+    let told = report.state().get::<ThreadGoal>().cloned().flatten().unwrap();
+    assert_eq!((told.max_continuations, told.max_no_progress_continuations), (Some(8), Some(2)));
+    assert!(told.created_at.is_some() && told.updated_at >= told.created_at);
+
+    // A goal may ask for less, not for more.
+    for (asked, times) in [(1, 2), (0, 1), (100, 9)] {
+        let (server, agent_d) = agent(other).await;
+        let goal = json!({"objective": "three files are written", "max_continuations": asked});
+        let input = json!({"goal": goal, "messages": [{"role": "user", "content": "go"}]});
+        ask(&agent_d, input, &Limits::default()).await.outcome.unwrap();
+        let answers = server.requests().iter().filter(|request| !is_judge(request)).count();
+        assert_eq!(answers, times, "{asked}");
+    }
 
     // Only the user can say; or nobody understands the judge.
     for verdicts in [("needs_user_input", "which files?"), ("nonsense", "?")] {

@@ -10,7 +10,7 @@ mod skills;
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::{Agents, FileError, Files, Helpers, House, Skills};
+use hart_gateway::{Agents, FileError, Files, Goals, Helpers, House, Skills};
 use hart_kernel::async_trait;
 use hart_models::ModelConfig;
 use hart_runtime::Workspace;
@@ -68,6 +68,12 @@ impl House for Workshop {
 
     fn agents(&self) -> Option<&dyn Agents> {
         Some(self)
+    }
+
+    fn goals(&self) -> Option<Goals> {
+        let goal = self.config.middleware.goal.as_ref();
+        let max_continuations = goal.map_or(0, |goal| goal.max_continuations);
+        Some(Goals { enabled: goal.is_some(), max_continuations })
     }
 
     fn helpers(&self) -> Option<&dyn Helpers> {

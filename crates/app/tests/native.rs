@@ -3,6 +3,7 @@
 mod agents;
 mod artifacts;
 mod conversation;
+mod goals;
 mod skills;
 mod uploads;
 mod world;

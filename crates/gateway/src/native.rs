@@ -9,6 +9,7 @@ pub(crate) mod auth;
 mod branches;
 mod feedback;
 mod files;
+mod goals;
 mod helpers;
 mod messages;
 mod missing;
@@ -36,6 +37,7 @@ use crate::wire::run;
 
 pub use agents::Agents;
 pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
+pub use goals::Goals;
 pub use helpers::Helpers;
 pub(crate) use missing::subsystem;
 pub use skills::Skills;
@@ -74,6 +76,11 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
 
     /// Agents of the user's own, where there are such.
     fn agents(&self) -> Option<&dyn Agents> {
+        None
+    }
+
+    /// How agents are held to the goals of threads, where they can be.
+    fn goals(&self) -> Option<Goals> {
         None
     }
 
@@ -126,6 +133,7 @@ pub(crate) fn table() -> Table {
         .and(auth::table())
         .and(branches::table())
         .and(feedback::table())
+        .and(goals::table())
         .and(helpers::table())
         .and(messages::table())
         .and(skills::table())

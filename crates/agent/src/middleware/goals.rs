@@ -22,10 +22,10 @@ use crate::reminder::background;
 /// A goal is the state key `goal`, set by a client with a run's input: `{"goal": "the tests pass"}`; `null` clears it.
 /// When the agent ends its turn, a model judges from the end of the conversation. A goal that is reached is cleared. Where
 /// the agent could go on by itself (`goal_not_met_yet`) it is told what is missing and goes on, `max_continuations` times
-/// in a run at most, and not a third time in a row without anything new. What it costs is the run's; where the run has no
-/// room for it, the agent ends. Clients see `goal_evaluated` as a custom event.
+/// in a run at most (the goal's own number, where that is less), and not a third time in a row without anything new. What
+/// it costs is the run's; where the run has no room for it, the agent ends. Clients see `goal_evaluated` as a custom event.
 ///
-/// It is off by default: each end of a turn with a goal costs a model call.
+/// A thread without a goal costs nothing; one with a goal costs a model call at each end of a turn.
 #[derive(Clone)]
 pub struct Goals {
     config: GoalConfig,
@@ -81,14 +81,20 @@ impl Middleware for Goals {
     }
 
     async fn before_agent(&self, cx: &RunContext, state: &State) -> HookResult {
-        match state.get::<ThreadGoal>().cloned().flatten() {
-            // A person has spoken since.
-            Some(goal) if !cx.is_resuming() && goal.continuation_count > 0 => {
-                let goal = Goal { continuation_count: 0, no_progress_count: 0, ..goal };
-                Ok(Update::none().set::<ThreadGoal>(GoalWrite::Whole(Box::new(goal))).into())
-            }
-            _ => Ok(Command::none()),
+        let Some(goal) = state.get::<ThreadGoal>().and_then(Option::as_ref) else {
+            return Ok(Command::none());
+        };
+        // A person has spoken since.
+        let counts_anew = !cx.is_resuming() && goal.continuation_count > 0;
+        let completed = goal.completed(&self.config, cx.clock.now());
+        if !counts_anew && completed.is_none() {
+            return Ok(Command::none());
         }
+        let mut goal = completed.unwrap_or_else(|| goal.clone());
+        if counts_anew {
+            (goal.continuation_count, goal.no_progress_count) = (0, 0);
+        }
+        Ok(Update::none().set::<ThreadGoal>(GoalWrite::Whole(Box::new(goal))).into())
     }
 
     async fn after_model(&self, cx: &RunContext, state: &State) -> HookResult {
@@ -96,12 +102,13 @@ impl Middleware for Goals {
         if !has_ended(state) {
             return Ok(Command::none());
         }
+        let goal = goal.completed(&self.config, cx.clock.now()).unwrap_or(goal);
         let Some(evaluation) = self.evaluate(cx, &goal, state).await else { return Ok(Command::none()) };
         let goes_on = evaluation.blocker == Blocker::GoalNotMetYet && !evaluation.satisfied;
         let same = goal.last_evaluation.as_ref().is_some_and(|last| last.reason == evaluation.reason);
         let no_progress_count = if same { goal.no_progress_count + 1 } else { 0 };
-        let may = goal.continuation_count < self.config.max_continuations
-            && no_progress_count < self.config.max_no_progress_continuations;
+        let may = Some(goal.continuation_count) < goal.max_continuations
+            && Some(no_progress_count) < goal.max_no_progress_continuations;
         let event = json!({
             "type": "goal_evaluated", "objective": goal.objective, "evaluation": evaluation,
             "continues": goes_on && may, "continuation_count": goal.continuation_count,
@@ -117,7 +124,9 @@ impl Middleware for Goals {
             goal.objective, evaluation.reason
         );
         let continuation_count = goal.continuation_count + u32::from(sent_on);
-        let goal = Goal { continuation_count, no_progress_count, last_evaluation: Some(evaluation), ..goal };
+        let updated_at = Some(cx.clock.now());
+        let goal =
+            Goal { continuation_count, no_progress_count, updated_at, last_evaluation: Some(evaluation), ..goal };
         let update = Update::none().set::<ThreadGoal>(GoalWrite::Whole(Box::new(goal)));
         Ok(match sent_on {
             true => Command::from(update.messages(background(CALLER, text))).goto(Goto::Model),

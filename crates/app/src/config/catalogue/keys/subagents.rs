@@ -16,10 +16,10 @@ fn goal() -> [Key; 5] {
         key(
             "goal.enabled",
             Kind::Bool,
-            "false",
-            "Whether an agent that ends is judged by the goal; costs a model call.",
+            "true",
+            "Whether an agent that ends is judged by the goal, if its thread has one; costs a model call.",
         ),
-        key("goal.max_continuations", AMOUNT, "4", "How often it is sent on, in a run."),
+        key("goal.max_continuations", AMOUNT, "8", "How often it is sent on, in a run; a goal may ask for less."),
         key(
             "goal.max_no_progress_continuations",
             AMOUNT,
