@@ -62,6 +62,47 @@ async fn who_delegates_is_configured_and_chosen() {
 }
 
 #[tokio::test]
+async fn a_run_asks_for_fewer_subagents_and_never_gets_more() {
+    // Two in one answer, then one more.
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => ["a", "b"].iter().fold(Turn::new(), |turn, id| {
+            let args = json!({"description": "d", "prompt": "p", "subagent_type": "general-purpose"});
+            turn.tool_call(*id, "task", args)
+        }),
+        (true, 2) => task("general-purpose"),
+        (true, _) => Turn::new().text("Done."),
+        _ => Turn::new().text("Report."),
+    };
+    for (options, sent, says) in [
+        (json!({}), 2, "2 delegations are the limit of a run"),
+        (json!({"max_total_subagents": 1}), 1, "1 delegations are the limit of a run"),
+        (json!({"max_total_subagents": 40}), 2, "2 delegations are the limit of a run"),
+        (json!({"max_concurrent_subagents": 1}), 1, "1 delegations are the limit of an answer"),
+    ] {
+        let model = ModelServer::with(answers).await;
+        let home = tempfile::tempdir().unwrap();
+        let configured = json!({"enabled": true, "max_total_per_run": 2, "on_excess": "refuse"});
+        let mut ask = Ask::new("go");
+        for (key, value) in options.as_object().unwrap() {
+            ask = ask.option(key, value.clone());
+        }
+        client(&model, &home, &configured).chat(ask).await.unwrap();
+        let requests = model.requests();
+        let first = requests.iter().find(|request| is_lead(request) && request.tool_results().len() == 2);
+        let made = first.unwrap().tool_results().iter().filter(|made| made.content.contains("Report.")).count();
+        assert_eq!(made, sent, "{options}");
+        let last = model.last_request();
+        let told: String = last.tool_results().iter().map(|made| made.content.clone()).collect();
+        assert!(told.contains(says), "{options}: {told}");
+    }
+
+    let home = tempfile::tempdir().unwrap();
+    let ask = Ask::new("go").option("max_total_subagents", "many");
+    let error = client(&ModelServer::start().await, &home, &json!({})).chat(ask).await.unwrap_err();
+    assert!(error.to_string().contains("write a whole number"), "{error}");
+}
+
+#[tokio::test]
 async fn those_of_files_configuration_and_program_are_there() {
     let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
         (true, 0) => task("reviewer"),
