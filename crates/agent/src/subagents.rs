@@ -112,6 +112,8 @@ pub struct Subagent {
     /// `None` is all that the lead agent has.
     allowed: Option<Vec<String>>,
     denied: Vec<String>,
+    /// `None` is all that the lead agent has.
+    skills: Option<Vec<String>>,
     /// `None` is the lead agent's.
     model: Option<Arc<dyn ChatModel>>,
     middleware: Vec<Placed>,
@@ -146,6 +148,7 @@ impl Subagent {
             prompt: GENERAL_PROMPT.to_owned(),
             allowed: None,
             denied: Vec::new(),
+            skills: None,
             model: None,
             middleware: Vec::new(),
             own_tools: Vec::new(),
@@ -233,6 +236,12 @@ impl SubagentBuilder {
     /// Not these, whatever else is allowed.
     pub fn without_tools<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.0.denied.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Of the lead agent's skills, only these; an empty list is none. It needs `read_file` to use any.
+    pub fn skills<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.0.skills = Some(names.into_iter().map(Into::into).collect());
         self
     }
 

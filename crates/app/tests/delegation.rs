@@ -120,7 +120,7 @@ async fn those_of_files_configuration_and_program_are_there() {
         "agents": {"general-purpose": {"max_turns": 3}, "reviewer": {"timeout_seconds": 60}},
         "custom_agents": {"reviewer": {
             "description": "Configured.", "system_prompt": "You are configured.", "tools": ["read_file", "web_search"],
-            "model": "inherit", "skills": ["x"],
+            "model": "inherit", "skills": ["chart-making", "x"],
         }},
     });
     client(&model, &home, &configured).chat(Ask::new("go")).await.unwrap();
@@ -136,7 +136,9 @@ async fn those_of_files_configuration_and_program_are_there() {
         assert!(lead.contains(line), "{line} in {lead}");
     }
     assert_eq!(requests[1].tool_names(), ["read_file"], "what is not there is passed over");
-    assert!(requests[1].system().starts_with("You are configured."));
+    let child = requests[1].system();
+    assert!(child.starts_with("You are configured.") && child.contains("- chart-making: "), "{child}");
+    assert!(lead.contains("- data-analysis: ") && !child.contains("- data-analysis: "), "of all only those it names");
 }
 
 #[test]

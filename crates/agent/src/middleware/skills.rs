@@ -4,7 +4,7 @@
 //! so that all before it stays as it was.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hart_kernel::{
     Command, Goto, HookError, HookResult, MessageWrites, Middleware, ModelNext, ModelRequest, ModelResponse,
@@ -36,11 +36,13 @@ pub struct Skills {
     catalogue: Arc<Catalogue>,
     config: SkillsConfig,
     evolution: Option<Arc<Evolution>>,
+    /// The list, where all of them are in it: it is the same for every run.
+    whole: Arc<OnceLock<Listing>>,
 }
 
 impl Skills {
     pub fn new(catalogue: Arc<Catalogue>, config: SkillsConfig) -> Self {
-        Self { catalogue, config, evolution: None }
+        Self { catalogue, config, ..Self::default() }
     }
 
     /// Lets the model write skills, with `skill_manage`.
@@ -48,6 +50,21 @@ impl Skills {
     pub fn evolving(mut self, evolution: Evolution) -> Self {
         self.evolution = Some(Arc::new(evolution));
         self
+    }
+
+    /// Whether a skill may be used here.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.catalogue.usable(name).is_some()
+    }
+
+    /// For a subagent: those of these names, or all. It writes none.
+    pub(crate) fn lent(&self, names: Option<&[String]>) -> Option<Self> {
+        let catalogue = match names {
+            Some(names) => Arc::new(self.catalogue.only(names)),
+            None => Arc::clone(&self.catalogue),
+        };
+        let any = catalogue.enabled().next().is_some();
+        any.then(|| Self::new(catalogue, self.config.clone()))
     }
 
     /// What is done about a message that begins with `/name`.
@@ -106,6 +123,9 @@ impl Skills {
     }
 
     fn list(&self, cx: &RunContext, request: &ModelRequest) -> (Listing, bool) {
+        if let Some(whole) = self.whole.get() {
+            return (whole.clone(), false);
+        }
         let told = cx.scratch.get_or_default::<Told>();
         let mut told = told.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = request.state.get::<SkillsListed>();
@@ -116,6 +136,9 @@ impl Skills {
             let count = |text: &str| request.model.count_text(text);
             listing(&self.catalogue, &self.config, &question.unwrap_or_default(), kept, &count)
         });
+        if listing.chosen.is_none() {
+            let _ = self.whole.set(listing.clone());
+        }
         let is_new = listing.chosen.is_some() && listing.chosen.as_ref() != kept;
         (listing.clone(), is_new)
     }

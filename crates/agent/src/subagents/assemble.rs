@@ -9,7 +9,7 @@ use hart_kernel::{Agent, BuildError, ChatModel, Middleware, ModelSettings, Outpu
 use hart_sandbox::Tier;
 
 use super::{BASH, Kind, NEVER, Subagent, SubagentsConfig};
-use crate::middleware::Sandbox;
+use crate::middleware::{Sandbox, Skills};
 use crate::{Features, chain};
 
 /// What subagents take over from the agent they work for.
@@ -98,6 +98,7 @@ fn kind(
             it.name
         )));
     }
+    features.skills = skills(around.features, &it, has(READ_FILE));
     let (sees, middleware) = (has(VIEW_IMAGE), it.middleware.clone());
     // The middleware brings it along.
     let tools: Vec<_> = tools.into_iter().filter(|tool| tool.spec().name != VIEW_IMAGE).collect();
@@ -131,6 +132,25 @@ fn kind(
 }
 
 const VIEW_IMAGE: &str = "view_image";
+const READ_FILE: &str = "read_file";
+
+/// Of the lead agent's skills those it may use; none where it could not read them.
+fn skills(features: &Features, it: &Subagent, reads: bool) -> Option<Skills> {
+    let all = features.skills.as_ref()?;
+    let names = it.skills.as_deref();
+    for missing in names.unwrap_or_default().iter().filter(|name| !all.offers(name)) {
+        // They come and go; whoever sends it may still want the rest.
+        let (name, skill) = (&it.name, missing.escape_debug());
+        tracing::warn!("the subagent `{name}` names the skill `{skill}`, which is not there or switched off");
+    }
+    if !reads {
+        if names.is_some_and(|names| !names.is_empty()) {
+            tracing::warn!("the subagent `{}` has skills and no `{READ_FILE}` to read them with", it.name);
+        }
+        return None;
+    }
+    all.lent(names)
+}
 
 /// Those it may use, and its own.
 fn chosen(all: Vec<Arc<dyn Tool>>, it: &Subagent) -> Result<Vec<Arc<dyn Tool>>, BuildError> {

@@ -59,7 +59,7 @@ pub struct SubagentEntry {
     pub disallowed_tools: Option<Vec<String>>,
     /// A configured name; `inherit` and nothing are the agent's own.
     pub model: Option<String>,
-    /// Read; skills are chosen by the agent.
+    /// Of the agent's skills, only these; none for an empty list.
     pub skills: Option<Vec<String>>,
     pub max_turns: Option<u32>,
     pub timeout_seconds: Option<f64>,

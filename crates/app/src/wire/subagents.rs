@@ -71,6 +71,9 @@ fn set(
     if let Some(tools) = &entry.disallowed_tools {
         builder = builder.without_tools(tools);
     }
+    if let Some(skills) = &entry.skills {
+        builder = builder.skills(skills);
+    }
     if let Some(model) = helper(workshop, entry.model())? {
         builder = builder.model(model);
     }
@@ -90,6 +93,7 @@ fn set(
 fn lay_over(own: &mut SubagentEntry, over: &SubagentEntry) {
     let over = over.clone();
     own.model = over.model.or(own.model.take());
+    own.skills = over.skills.or(own.skills.take());
     own.max_turns = over.max_turns.or(own.max_turns);
     own.timeout_seconds = over.timeout_seconds.or(own.timeout_seconds);
     own.token_budget = over.token_budget.or(own.token_budget.take());

@@ -70,14 +70,14 @@ fn subagents() -> Vec<Key> {
             "subagents.agents",
             Kind::Map,
             "{}",
-            "Other numbers for single ones, by name: `timeout_seconds`, `max_turns`, `model`, `token_budget`.",
+            "Other numbers for single ones, by name: `timeout_seconds`, `max_turns`, `model`, `skills`, `token_budget`.",
         ),
         key(
             "subagents.custom_agents",
             Kind::Map,
             "{}",
-            "Your own, by name: `description`, `system_prompt`, `tools`, `disallowed_tools`, `model`, `max_turns`, \
-             `timeout_seconds`.",
+            "Your own, by name: `description`, `system_prompt`, `tools`, `disallowed_tools`, `skills`, `model`, \
+             `max_turns`, `timeout_seconds`.",
         ),
         key(
             "subagents.remote",
