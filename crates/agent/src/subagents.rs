@@ -24,7 +24,7 @@ pub use self::ledger::{Delegated, Delegations};
 pub use self::outcome::Status;
 
 pub(crate) use self::assemble::{Surroundings, assemble};
-pub(crate) use self::ledger::{Recall, Reminded, Turn};
+pub(crate) use self::ledger::{Recall, Reminded, Turn, TurnWrite};
 pub(crate) use self::outcome::Outcomes;
 pub(crate) use self::task::{TASK, Task};
 

@@ -46,6 +46,36 @@ async fn those_of_an_answer_beyond_the_limit_wait_and_those_of_a_run_are_refused
 }
 
 #[tokio::test]
+async fn the_limit_of_a_run_holds_whatever_the_ledger_keeps_and_the_calls_are_called() {
+    // More than the ledger remembers.
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, n) if n < 80 => tasks((0..10).map(|k| task(&format!("c{}", n + k), "do"))),
+        (true, _) => Turn::new().text("Done."),
+        (false, _) => Turn::new().text("Report."),
+    };
+    let config = SubagentsConfig { max_total_per_run: 60, max_concurrent: 10, ..SubagentsConfig::default() };
+    let features = || Features { call_limits: false.into(), loop_detection: false.into(), ..Features::default() };
+    let office = Office::new(answers, features(), |builder| builder.delegation(config)).await;
+    office.ask("go").await.outcome.unwrap();
+    assert_eq!(office.told("task_completed").len(), 60);
+    assert!(result(&office, "c79").contains("60 delegations are the limit of a run"));
+
+    // The same id in every answer, as some models have it; and twice in one.
+    let answers = |request: &RecordedRequest| match is_lead(request) {
+        true if request.messages().iter().filter(|message| message["role"] == "assistant").count() < 8 => {
+            tasks([task("call_0", "do"), task("call_0", "do")])
+        }
+        true => Turn::new().text("Done."),
+        false => Turn::new().text("Report."),
+    };
+    let config = SubagentsConfig { max_total_per_run: 3, ..SubagentsConfig::default() };
+    let office = Office::new(answers, features(), |builder| builder.delegation(config)).await;
+    let report = office.ask("go").await;
+    assert_eq!(report.answer().as_deref(), Some("Done."));
+    assert_eq!(office.told("task_completed").len(), 3);
+}
+
+#[tokio::test]
 async fn no_more_work_at_a_time_than_may() {
     let gate = Arc::new(Semaphore::new(0));
     let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
