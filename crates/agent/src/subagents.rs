@@ -338,4 +338,6 @@ pub(crate) struct Kind {
     pub(crate) timeout: Duration,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) is_structured: bool,
+    /// Whether it can be told which are active.
+    pub(crate) knows_skills: bool,
 }

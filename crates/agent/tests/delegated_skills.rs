@@ -28,6 +28,16 @@ async fn send(
     prompt: &'static str,
     child: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static,
 ) -> ModelServer {
+    send_as("go", kind, prompt, child).await
+}
+
+/// The same, when the lead was asked this.
+async fn send_as(
+    question: &str,
+    kind: Subagent,
+    prompt: &'static str,
+    child: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static,
+) -> ModelServer {
     let name = kind.name().to_owned();
     let server = ModelServer::with(move |request| match (is_lead(request), request.tool_results().len()) {
         (true, 0) => {
@@ -42,6 +52,7 @@ async fn send(
     put(home.path(), "charts", "allowed-tools: [Write]\n");
     put(home.path(), "poems", "");
     put(home.path(), "off", "");
+    put(home.path(), "strict", "allowed-tools: [read_file, task]\ndisable-model-invocation: true\n");
     std::fs::write(home.path().join("extensions_config.json"), r#"{"skills": {"off": {"enabled": false}}}"#)
         .unwrap();
     let library = Library::new(LibraryConfig {
@@ -67,7 +78,7 @@ async fn send(
         .checkpointer(Arc::new(MemoryLog::default()))
         .build()
         .unwrap();
-    let said = Update::none().messages(Message::human("go"));
+    let said = Update::none().messages(Message::human(question));
     agent.run(said, &RunContext::new("t1".into())).await.outcome.unwrap();
     server
 }
@@ -124,15 +135,20 @@ async fn a_subagent_is_held_to_the_tools_of_what_it_reads() {
 }
 
 #[tokio::test]
-async fn a_task_that_begins_with_a_slash_activates_a_skill_of_the_subagents() {
-    let kind = |skills: [&str; 1]| Subagent::builder("worker", "Works.").skills(skills).build().unwrap();
-    let server = send(kind(["poems"]), "/poems about rain", |_| Turn::new().text("Report.")).await;
-    let child = server.requests().into_iter().find(|request| !is_lead(request)).unwrap();
-    assert!(child.texts_of("user").concat().contains("The method of poems."));
-
-    // One that it may not use is not there for it, and whoever sent it is told.
-    let server = send(kind(["charts"]), "/chart a pie", |_| Turn::new().text("Report.")).await;
-    assert!(server.requests().iter().all(|request| is_lead(request)), "nobody was asked");
-    let report = server.last_request().tool_result("t").unwrap().content;
-    assert!(report.contains("Did you mean `/charts`?"), "{report}");
+async fn delegation_is_no_way_around_what_the_senders_skill_allows() {
+    let kind = || Subagent::builder("worker", "Works.");
+    // Whether or not it could read the skill itself.
+    for kind in [kind(), kind().skills::<&str>([]), kind().tools(["bash", "write_file"])] {
+        let kind = kind.build().unwrap();
+        let command = json!({"description": "d", "command": "true"});
+        let child = move |request: &RecordedRequest| match request.tool_results().len() {
+            0 => Turn::new().tool_call("b", "bash", command.clone()),
+            _ => Turn::new().text("Report."),
+        };
+        let server = send_as("/strict go", kind, "Run it", child).await;
+        let children: Vec<_> = server.requests().into_iter().filter(|request| !is_lead(request)).collect();
+        assert!(!children[0].tool_names().contains(&"bash"), "{:?}", children[0].tool_names());
+        let refused = children[1].tool_result("b").unwrap().content;
+        assert!(refused.contains("does not allow `bash`"), "{refused}");
+    }
 }

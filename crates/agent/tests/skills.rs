@@ -267,7 +267,10 @@ async fn a_skill_that_the_model_reads_is_active_too() {
     school.ask("work").await.outcome.unwrap();
     let last = school.server.last_request();
     assert!(last.tool_result("c2").unwrap().content.contains("does not allow"));
-    assert_eq!(last.tool_result("c4").unwrap().content, "ran", "one that says nothing allows all");
+    assert!(
+        last.tool_result("c4").unwrap().content.contains("does not allow"),
+        "one that says nothing lifts nothing"
+    );
 }
 
 #[tokio::test]

@@ -28,21 +28,26 @@ use crate::skill_listing::{Listing, SkillsConfig, listing, needs_tools};
 /// A message that begins with `/name` activates a skill for the turn: its `SKILL.md` is put behind the message. A name
 /// that is not there but close to one is answered at once, without a model. While a skill is active that says
 /// `allowed-tools`, other tools are neither shown nor run; a skill is active too when the model has read its
-/// `SKILL.md`. Several active skills allow what any of them allows, and all tools if one of them says nothing.
+/// `SKILL.md`. Several active skills allow what any of them allows; one that says nothing adds nothing. Subagents are held
+/// to what is active where they were sent from, too.
 ///
 /// What it offers is one [`Catalogue`]: skills that change meanwhile count from the next agent on.
 #[derive(Clone, Debug, Default)]
 pub struct Skills {
     catalogue: Arc<Catalogue>,
+    /// Where what is active is looked up; for a subagent more than it is offered.
+    known: Arc<Catalogue>,
     config: SkillsConfig,
     evolution: Option<Arc<Evolution>>,
     /// The list, where all of them are in it: it is the same for every run.
     whole: Arc<OnceLock<Listing>>,
+    /// Whether it is a subagent's: nobody names a skill to it, and what is active is so for all of its work.
+    is_lent: bool,
 }
 
 impl Skills {
     pub fn new(catalogue: Arc<Catalogue>, config: SkillsConfig) -> Self {
-        Self { catalogue, config, ..Self::default() }
+        Self { known: Arc::clone(&catalogue), catalogue, config, ..Self::default() }
     }
 
     /// Lets the model write skills, with `skill_manage`.
@@ -57,14 +62,16 @@ impl Skills {
         self.catalogue.usable(name).is_some()
     }
 
-    /// For a subagent: those of these names, or all. It writes none.
-    pub(crate) fn lent(&self, names: Option<&[String]>) -> Option<Self> {
+    /// For a subagent: those of these names, or all; none where it cannot read them. It writes none, and is held to what
+    /// its sender is held to.
+    pub(crate) fn lent(&self, names: Option<&[String]>, reads: bool) -> Self {
         let catalogue = match names {
+            _ if !reads => Arc::default(),
             Some(names) => Arc::new(self.catalogue.only(names)),
             None => Arc::clone(&self.catalogue),
         };
-        let any = catalogue.enabled().next().is_some();
-        any.then(|| Self::new(catalogue, self.config.clone()))
+        let known = Arc::clone(&self.known);
+        Self { known, is_lent: true, ..Self::new(catalogue, self.config.clone()) }
     }
 
     /// What is done about a message that begins with `/name`.
@@ -110,16 +117,15 @@ impl Skills {
     /// The tools that may be used now; `None` is all.
     fn allowed(&self, state: &State) -> Option<BTreeSet<&str>> {
         let active = state.get::<ActiveSkills>()?;
-        let skills: Vec<&Arc<Skill>> =
-            active.names.iter().filter_map(|name| self.catalogue.usable(name)).collect();
-        if skills.is_empty() {
+        let skills = active.names.iter().filter_map(|name| self.known.usable(name));
+        let lists: Vec<&Vec<String>> =
+            skills.filter_map(|skill| skill.manifest.allowed_tools.as_ref()).collect();
+        // Whoever asks for nothing does not lift what another one asks for.
+        if lists.is_empty() {
             return None;
         }
-        let mut allowed: BTreeSet<&str> = ALWAYS.into_iter().collect();
-        for skill in skills {
-            allowed.extend(skill.manifest.allowed_tools.as_ref()?.iter().map(|tool| native_tool(tool)));
-        }
-        Some(allowed)
+        let listed = lists.into_iter().flatten().map(|tool| native_tool(tool));
+        Some(ALWAYS.into_iter().chain(listed).collect())
     }
 
     fn list(&self, cx: &RunContext, request: &ModelRequest) -> (Listing, bool) {
@@ -165,7 +171,7 @@ impl Middleware for Skills {
     }
 
     async fn before_agent(&self, cx: &RunContext, state: &State) -> HookResult {
-        if cx.is_resuming() {
+        if cx.is_resuming() || self.is_lent {
             return Ok(Command::none());
         }
         let Some(message) = newest_question(state) else { return Ok(Command::none()) };
@@ -303,6 +309,11 @@ pub struct Active {
 }
 
 impl Active {
+    /// What a subagent begins with.
+    pub(crate) fn passed_on(&self) -> Self {
+        Self { message: Some(MessageId::generate()), names: self.names.clone() }
+    }
+
     fn begun(message: &Message, names: Vec<String>) -> Self {
         // A message without an id still begins a turn.
         Self { message: Some(message.id.clone().unwrap_or_else(MessageId::generate)), names }

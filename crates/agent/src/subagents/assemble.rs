@@ -127,6 +127,7 @@ fn kind(
         timeout: it.timeout.unwrap_or(seconds),
         max_tokens: it.max_tokens.or(shared_tokens),
         is_structured: it.result.is_some(),
+        knows_skills: around.features.skills.is_some(),
         name: it.name,
     })
 }
@@ -134,7 +135,7 @@ fn kind(
 const VIEW_IMAGE: &str = "view_image";
 const READ_FILE: &str = "read_file";
 
-/// Of the lead agent's skills those it may use; none where it could not read them.
+/// Of the lead agent's skills those it may use, and what it is held to.
 fn skills(features: &Features, it: &Subagent, reads: bool) -> Option<Skills> {
     let all = features.skills.as_ref()?;
     let names = it.skills.as_deref();
@@ -143,13 +144,10 @@ fn skills(features: &Features, it: &Subagent, reads: bool) -> Option<Skills> {
         let (name, skill) = (&it.name, missing.escape_debug());
         tracing::warn!("the subagent `{name}` names the skill `{skill}`, which is not there or switched off");
     }
-    if !reads {
-        if names.is_some_and(|names| !names.is_empty()) {
-            tracing::warn!("the subagent `{}` has skills and no `{READ_FILE}` to read them with", it.name);
-        }
-        return None;
+    if !reads && names.is_some_and(|names| !names.is_empty()) {
+        tracing::warn!("the subagent `{}` has skills and no `{READ_FILE}` to read them with", it.name);
     }
-    all.lent(names)
+    Some(all.lent(names, reads))
 }
 
 /// Those it may use, and its own.
