@@ -150,6 +150,12 @@ impl Server {
     }
 
     /// What the last run's agent was built with.
+    /// All that is on the disk.
+    pub(crate) fn stored(&self) -> Vec<u8> {
+        let files = std::fs::read_dir(&self.home).unwrap().flatten().map(|entry| entry.path());
+        files.filter(|path| path.is_file()).flat_map(|path| std::fs::read(path).unwrap()).collect()
+    }
+
     pub(crate) fn options(&self) -> Value {
         self.options.lock().unwrap().clone()
     }

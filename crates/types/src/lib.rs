@@ -8,6 +8,7 @@ mod id;
 mod interrupt;
 mod message;
 mod run;
+mod secrets;
 mod stop_reason;
 mod tool_call;
 mod usage;
@@ -22,6 +23,7 @@ pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus
 pub use run::{
     CancelAction, Durability, EventId, MultitaskStrategy, OnDisconnect, RunStatus, StreamMode, ThreadStatus,
 };
+pub use secrets::{NotSecrets, Secrets};
 pub use stop_reason::StopReason;
 pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};
 pub use usage::{InputTokenDetails, OutputTokenDetails, UsageMetadata};

@@ -5,7 +5,7 @@
 use axum::http::HeaderMap;
 use hart_kernel::{Breakpoints, Nodes};
 use hart_runtime::{After, Input, Run, StartRun, recursion_limit};
-use hart_types::{Durability, MultitaskStrategy, OnDisconnect, StreamMode, ThreadId};
+use hart_types::{Durability, MultitaskStrategy, OnDisconnect, Secrets, StreamMode, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -97,7 +97,7 @@ impl RunRequest {
 
     /// `idempotency_key` comes in a header.
     pub(crate) async fn start(
-        self,
+        mut self,
         gateway: &Gateway,
         thread: Option<ThreadId>,
         idempotency_key: Option<String>,
@@ -106,6 +106,7 @@ impl RunRequest {
         if let Some(url) = &self.webhook {
             webhook::check(url, gateway.settings)?;
         }
+        let secrets = self.take_secrets()?;
         let options = self.options()?;
         let kwargs = self.kwargs();
         let input = self.input(thread.is_some())?;
@@ -114,6 +115,7 @@ impl RunRequest {
         start.metadata = self.config.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         start.metadata.extend(self.metadata);
         start.options.extend(options);
+        start.secrets = secrets;
         start.recursion_limit = recursion_limit(&self.config).or(start.recursion_limit);
         start.multitask = self.multitask_strategy.unwrap_or(MultitaskStrategy::Enqueue);
         start.create_thread = self.if_not_exists.as_deref() == Some("create");
@@ -132,6 +134,20 @@ impl RunRequest {
         start.idempotency_key = idempotency_key;
         start.kwargs = kwargs;
         Ok(start)
+    }
+
+    /// They are for the run alone: what is kept or told of the request must not have them.
+    fn take_secrets(&mut self) -> ApiResult<Secrets> {
+        let taken = |from: &mut Map<String, Value>| {
+            Secrets::taken_from(from).map_err(|error| ApiError::unprocessable(error.to_string()))
+        };
+        let mut secrets = taken(&mut self.context)?;
+        for inside in ["configurable", "context"] {
+            if let Some(Value::Object(inside)) = self.config.get_mut(inside) {
+                secrets.add(taken(inside)?);
+            }
+        }
+        Ok(secrets)
     }
 
     /// What configures the agent comes in one of two places.

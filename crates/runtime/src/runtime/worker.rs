@@ -238,6 +238,7 @@ async fn work(
         thread: run.thread.clone(),
         user: run.user.clone(),
         options: live.request.options.clone(),
+        secrets: live.request.secrets.clone(),
         recursion_limit: live.request.recursion_limit,
         checkpointer: steps.clone(),
     };
