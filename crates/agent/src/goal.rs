@@ -58,7 +58,7 @@ pub enum GoalWrite {
     Clear,
 }
 
-const OBJECTIVE_CHARS: usize = 4000;
+pub(crate) const OBJECTIVE_CHARS: usize = 4000;
 const REASON_CHARS: usize = 1000;
 const ACTIVE: &str = "active";
 

@@ -5,6 +5,7 @@
 mod assemble;
 mod ledger;
 mod outcome;
+mod schema;
 mod share;
 mod story;
 mod task;
@@ -337,7 +338,8 @@ pub(crate) struct Kind {
     pub(crate) max_turns: u32,
     pub(crate) timeout: Duration,
     pub(crate) max_tokens: Option<u64>,
-    pub(crate) is_structured: bool,
+    /// What its report must fit.
+    pub(crate) result: Option<Value>,
     /// Whether it can be told which are active.
     pub(crate) knows_skills: bool,
 }

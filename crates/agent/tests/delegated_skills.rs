@@ -102,7 +102,11 @@ async fn a_subagent_is_told_of_exactly_its_skills() {
         let kind = kind.build().unwrap();
         let shown = format!("{kind:?}");
         let told = told(&send(kind, "p", |_| Turn::new().text("Report.")).await);
-        assert_eq!(told.contains("- charts: About charts. (/mnt/skills/custom/charts/SKILL.md)"), charts, "{shown}");
+        assert_eq!(
+            told.contains("- charts: About charts. (/mnt/skills/custom/charts/SKILL.md)"),
+            charts,
+            "{shown}"
+        );
         assert_eq!(told.contains("- poems: About poems."), poems, "{shown}");
         assert_eq!(told.contains("<skills>"), charts || poems, "{shown}");
         assert!(!told.contains("- off:") && !told.contains("The method of"), "{told}");
@@ -116,7 +120,11 @@ async fn a_subagent_is_held_to_the_tools_of_what_it_reads() {
     let child = move |request: &RecordedRequest| match request.tool_results().len() {
         0 => Turn::new().tool_call("r", "read_file", read.clone()),
         1 => Turn::new()
-            .tool_call("b", "bash", json!({"description": "d", "command": "touch /mnt/user-data/workspace/x"}))
+            .tool_call(
+                "b",
+                "bash",
+                json!({"description": "d", "command": "touch /mnt/user-data/workspace/x"}),
+            )
             .tool_call("w", "write_file", file.clone()),
         _ => Turn::new().text("Report."),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hart_agent::middleware::{Sandbox, Skills};
 use hart_agent::{Features, SkillsConfig, SuperAgent};
 use hart_kernel::{Agent, RunContext, RunReport, Update};
-use hart_knowledge::skills::{Catalogue, Evolution, Library, LibraryConfig};
+use hart_knowledge::skills::{Catalogue, Evolution, Library, LibraryConfig, Reviewer};
 use hart_sandbox::{LocalSandboxProvider, SandboxConfig};
 use hart_testkit::{Dialect, ModelServer, Turn};
 use hart_types::Message;
@@ -58,7 +58,8 @@ impl School {
         let mut skills = Skills::new(catalogue, self.config.clone());
         let model = model(&self.server, self.dialect);
         if self.evolving {
-            skills = skills.evolving(Evolution::new(library, own, Some(Arc::clone(&model)), true));
+            skills =
+                skills.evolving(Evolution::new(library, own, Reviewer::new(Some(Arc::clone(&model)), true)));
         }
         let provider = LocalSandboxProvider::new(
             SandboxConfig::default(),

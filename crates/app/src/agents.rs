@@ -8,6 +8,7 @@ use hart_agent::{Mode, SubagentsConfig};
 use hart_kernel::{Agent, Checkpointer, Deck, Effort, Reasoning, async_trait};
 use hart_runtime::recording::Recordable;
 use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
+use hart_types::Secrets;
 use serde_json::{Map, Value};
 
 use crate::agent_folders::OwnAgent;
@@ -59,6 +60,7 @@ impl ConfiguredAgents {
             recursion_limit: request.recursion_limit,
             own,
             skills,
+            secrets: request.secrets.clone(),
             checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
         build(&self.workshop, &order)
@@ -79,6 +81,8 @@ pub(crate) struct Order {
     pub(crate) own: Option<Arc<OwnAgent>>,
     /// What it may learn from.
     pub(crate) skills: SkillShelf,
+    /// What came with the run for them.
+    pub(crate) secrets: Secrets,
     /// Where its states are; none where it has none yet.
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
 }
@@ -124,6 +128,7 @@ impl Order {
             recursion_limit: None,
             own: None,
             skills: SkillShelf::default(),
+            secrets: Secrets::default(),
             checkpointer,
         }
     }
@@ -327,7 +332,10 @@ mod tests {
             (json!({"mode": 3}), "`mode` is a number; write a string"),
             (json!({"is_plan_mode": "yes"}), "`is_plan_mode` is a string; write true or false"),
             (json!({"subagent_enabled": 1}), "`subagent_enabled` is a number"),
-            (json!({"max_total_subagents": "six"}), "`max_total_subagents` is a string; write a whole number"),
+            (
+                json!({"max_total_subagents": "six"}),
+                "`max_total_subagents` is a string; write a whole number",
+            ),
             (json!({"max_concurrent_subagents": 1.5}), "`max_concurrent_subagents` is no whole number"),
             (json!({"reasoning_effort": "extreme"}), "write low, medium or high"),
             (json!({"agent_name": 7}), "`agent_name` is a number; write a string"),

@@ -3,6 +3,7 @@
 //! Invariant: a file is read through the thread's sandbox, so that no link in it leads out.
 
 mod agents;
+mod custom_skills;
 mod files;
 mod helpers;
 mod skills;
@@ -10,7 +11,7 @@ mod skills;
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::{Agents, FileError, Files, Goals, Helpers, House, Skills};
+use hart_gateway::{Agents, CustomSkills, FileError, Files, Goals, Helpers, House, Skills};
 use hart_kernel::async_trait;
 use hart_models::ModelConfig;
 use hart_runtime::Workspace;
@@ -66,14 +67,17 @@ impl House for Workshop {
         Some(self)
     }
 
+    fn custom_skills(&self) -> Option<&dyn CustomSkills> {
+        Some(self)
+    }
+
     fn agents(&self) -> Option<&dyn Agents> {
         Some(self)
     }
 
     fn goals(&self) -> Option<Goals> {
-        let goal = self.config.middleware.goal.as_ref();
-        let max_continuations = goal.map_or(0, |goal| goal.max_continuations);
-        Some(Goals { enabled: goal.is_some(), max_continuations })
+        let goal = &self.config.middleware.goal;
+        Some(Goals { enabled: goal.enabled, max_continuations: goal.max_continuations })
     }
 
     fn helpers(&self) -> Option<&dyn Helpers> {

@@ -194,7 +194,7 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
     }
     if delegates.unwrap_or(order.mode.delegates()) {
         agent = agent.delegation(order.delegation.within(&delegation.limits));
-        for subagent in subagents::of(workshop)? {
+        for subagent in subagents::of(workshop, &order.skills.catalogue)? {
             agent = agent.subagent(subagent);
         }
     }

@@ -4,6 +4,7 @@ mod agents;
 mod artifacts;
 mod conversation;
 mod goals;
+mod secrets;
 mod skills;
 mod uploads;
 mod world;

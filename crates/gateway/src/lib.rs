@@ -33,7 +33,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
 pub use native::{
-    Agents, FileError, FileInfo, Files, Goals, Helpers, House, Incoming, NoHouse, OpenFile, Skills,
+    Agents, CustomSkills, FileError, FileInfo, Files, Goals, Helpers, House, Incoming, NoHouse, OpenFile,
+    Skills,
 };
 pub use otlp::{OtlpError, OtlpExporter};
 pub use page::with_page;

@@ -7,6 +7,7 @@ mod archive;
 mod artifacts;
 pub(crate) mod auth;
 mod branches;
+mod custom_skills;
 mod feedback;
 mod files;
 mod goals;
@@ -15,6 +16,7 @@ mod messages;
 mod missing;
 mod range;
 mod skills;
+mod subagent_steps;
 mod uploads;
 mod usage;
 
@@ -36,6 +38,7 @@ use crate::parse::{Path, Query, limit_of, thread_id};
 use crate::wire::run;
 
 pub use agents::Agents;
+pub use custom_skills::CustomSkills;
 pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
 pub use goals::Goals;
 pub use helpers::Helpers;
@@ -71,6 +74,11 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
 
     /// Skills, where there are any.
     fn skills(&self) -> Option<&dyn Skills> {
+        None
+    }
+
+    /// Editing skills, where that is possible.
+    fn custom_skills(&self) -> Option<&dyn CustomSkills> {
         None
     }
 
@@ -132,6 +140,7 @@ pub(crate) fn table() -> Table {
         .and(artifacts::table())
         .and(auth::table())
         .and(branches::table())
+        .and(custom_skills::table())
         .and(feedback::table())
         .and(goals::table())
         .and(helpers::table())

@@ -9,7 +9,8 @@ const HUSH: &str = "hush-5d1c7e";
 
 fn asked(place: &str) -> Value {
     let secrets = json!({"API_KEY": HUSH});
-    let mut run = json!({"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "hi"}]}});
+    let mut run =
+        json!({"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "hi"}]}});
     match place {
         "context" => run["context"] = json!({"mode": "pro", "secrets": secrets}),
         "configurable" => run["config"] = json!({"configurable": {"mode": "pro", "secrets": secrets}}),

@@ -85,8 +85,8 @@ pub struct StartRun {
     /// Laid under the thread's metadata, which is laid under the run's own.
     pub assistant_metadata: Map<String, Value>,
     pub options: Map<String, Value>,
-    /// In this process alone.
-    #[serde(skip)]
+    /// In this process alone; what is kept are their names.
+    #[serde(skip_serializing_if = "Secrets::is_empty")]
     pub secrets: Secrets,
     pub recursion_limit: Option<u32>,
     pub multitask: MultitaskStrategy,

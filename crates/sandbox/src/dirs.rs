@@ -54,6 +54,11 @@ impl ThreadDirs {
         HostPath::new(self.thread.join("conversation_history"))
     }
 
+    /// Where a user's own skills are in a data directory.
+    pub fn user_skills_in(home: &Path, user: &UserId) -> PathBuf {
+        Self::new(home, user, &ThreadId::from("-")).user_skills().as_path().to_owned()
+    }
+
     /// Beside the user's threads.
     pub(crate) fn user_skills(&self) -> HostPath {
         let user = self.thread.ancestors().nth(2).unwrap_or(&self.thread);

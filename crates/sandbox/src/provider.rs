@@ -86,11 +86,6 @@ impl LocalSandboxProvider {
         ThreadDirs::new(&self.shared.home, user, thread)
     }
 
-    /// Where a user's own skills are; shown read-only at `/mnt/user-skills` if they are there.
-    pub fn user_skills(&self, user: &UserId) -> PathBuf {
-        ThreadDirs::new(&self.shared.home, user, &ThreadId::from("-")).user_skills().as_path().to_owned()
-    }
-
     /// Where a path of a thread is on this machine: for showing it to the user, not for opening it.
     pub fn host_path(&self, thread: &ThreadId, user: &UserId, path: &VPath) -> Option<HostPath> {
         match self.roots(&self.thread_dirs(thread, user)).locate(path) {

@@ -1,10 +1,11 @@
 //! What is handed to a run and told to nobody.
 //!
-//! Invariant: nothing here is ever serialised, and what is printed of it are names.
+//! Invariant: what is written down or printed of it are names; who reads them back knows what there was, not what it was.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// Secrets of one run, by the names that skills ask for them by.
@@ -39,7 +40,12 @@ impl Secrets {
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether one of this name came with the run, also where its value is gone.
+    pub fn knows(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -47,7 +53,7 @@ impl Secrets {
     }
 
     pub fn values(&self) -> impl Iterator<Item = &str> {
-        self.0.values().map(String::as_str)
+        self.0.values().map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// What was there before stays where both have a name.
@@ -60,6 +66,19 @@ impl Secrets {
 
 /// DeerFlow's name for them, in `context`.
 const KEY: &str = "secrets";
+
+impl Serialize for Secrets {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.keys())
+    }
+}
+
+impl<'de> Deserialize<'de> for Secrets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        Ok(Self(names.into_iter().map(|name| (name, String::new())).collect()))
+    }
+}
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,6 +99,10 @@ mod tests {
         assert_eq!(json!(options), json!({"mode": "pro"}));
         assert_eq!(secrets.get("API_KEY"), Some("hush"));
         assert_eq!(format!("{secrets:?}"), "{\"API_KEY\"}");
+        let kept = serde_json::to_value(&secrets).unwrap();
+        assert_eq!(kept, json!(["API_KEY"]));
+        let back: Secrets = serde_json::from_value(kept).unwrap();
+        assert!(back.knows("API_KEY") && back.get("API_KEY").is_none() && back.values().next().is_none());
         for wrong in [json!({"secrets": "hush"}), json!({"secrets": {"A": 1}})] {
             let mut options = wrong.as_object().unwrap().clone();
             let error = Secrets::taken_from(&mut options).unwrap_err();

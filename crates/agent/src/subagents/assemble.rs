@@ -126,7 +126,7 @@ fn kind(
         max_turns,
         timeout: it.timeout.unwrap_or(seconds),
         max_tokens: it.max_tokens.or(shared_tokens),
-        is_structured: it.result.is_some(),
+        result: it.result,
         knows_skills: around.features.skills.is_some(),
         name: it.name,
     })

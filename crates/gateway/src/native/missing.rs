@@ -11,7 +11,6 @@ const SUBSYSTEMS: &[(&str, &str)] = &[
     ("/api/webhooks", "webhooks of channels"),
     ("/api/scheduled-tasks", "scheduler"),
     ("/api/console", "console"),
-    ("/api/skills/custom", "editing skills over HTTP"),
     ("/api/user-profile", "user profile"),
 ];
 

@@ -19,7 +19,12 @@ fn goal() -> [Key; 5] {
             "true",
             "Whether an agent that ends is judged by the goal, if its thread has one; costs a model call.",
         ),
-        key("goal.max_continuations", AMOUNT, "8", "How often it is sent on, in a run; a goal may ask for less."),
+        key(
+            "goal.max_continuations",
+            AMOUNT,
+            "8",
+            "How often it is sent on, in a run; a goal may ask for less.",
+        ),
         key(
             "goal.max_no_progress_continuations",
             AMOUNT,
