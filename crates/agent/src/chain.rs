@@ -199,6 +199,9 @@ pub(crate) fn child(
     chain.feature(features.tool_error, ToolError::default);
     chain.feature(features.tool_retry, ToolRetry::default);
 
+    // Those of the lead's that it may use, held to what they allow as the lead is.
+    chain.maybe(features.skills);
+
     // A long task outgrows a window here as there.
     chain.feature(features.summarization, || {
         let summarization = Summarization::new(SummarizationConfig::default());

@@ -39,7 +39,7 @@ pub struct Features {
     pub skills: Option<Skills>,
     /// Plan mode; see [`crate::SuperAgentBuilder::plan_mode`].
     pub todo: Toggle,
-    /// Holds the agent to the goal of its thread.
+    /// Holds the agent to the goal of its thread, if it has one.
     pub goals: Toggle,
     /// Names the thread.
     pub title: Toggle,
@@ -108,6 +108,7 @@ impl Default for Features {
             thread_data: Toggle::On,
             uploads: Toggle::On,
             dynamic_context: Toggle::On,
+            goals: Toggle::On,
             title: Toggle::On,
             view_image: Toggle::On,
             unsupported_content: Toggle::On,

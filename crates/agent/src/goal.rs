@@ -3,7 +3,7 @@
 //! Invariant: an evaluation that cannot be read lets the agent end; nobody goes on because of a misunderstanding.
 
 use hart_guard::{Seal, Untrusted};
-use hart_kernel::{MessageList, OutputFormat, ReduceError, Scope, StateKey};
+use hart_kernel::{MessageList, OutputFormat, ReduceError, Scope, StateKey, Timestamp};
 use hart_types::{Body, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 #[serde(default, deny_unknown_fields)]
 pub struct GoalConfig {
     pub enabled: bool,
-    /// How often an agent that ends before the goal is reached is sent on, in a run.
+    /// How often an agent that ends before the goal is reached is sent on, in a run; a goal may ask for less.
     pub max_continuations: u32,
     /// How often in a row without anything new.
     pub max_no_progress_continuations: u32,
@@ -23,7 +23,7 @@ pub struct GoalConfig {
 
 impl Default for GoalConfig {
     fn default() -> Self {
-        Self { enabled: false, max_continuations: 4, max_no_progress_continuations: 2, model_name: None }
+        Self { enabled: true, max_continuations: 8, max_no_progress_continuations: 2, model_name: None }
     }
 }
 
@@ -38,9 +38,14 @@ pub struct Goal {
     pub objective: String,
     /// `active` while it is not reached.
     pub status: String,
+    pub created_at: Option<Timestamp>,
+    pub updated_at: Option<Timestamp>,
     /// How often the agent was sent on, in this run.
     pub continuation_count: u32,
+    /// How often it may be, within what [`GoalConfig`] has.
+    pub max_continuations: Option<u32>,
     pub no_progress_count: u32,
+    pub max_no_progress_continuations: Option<u32>,
     pub last_evaluation: Option<Evaluation>,
 }
 
@@ -53,7 +58,7 @@ pub enum GoalWrite {
     Clear,
 }
 
-const OBJECTIVE_CHARS: usize = 4000;
+pub(crate) const OBJECTIVE_CHARS: usize = 4000;
 const REASON_CHARS: usize = 1000;
 const ACTIVE: &str = "active";
 
@@ -78,6 +83,24 @@ impl StateKey for ThreadGoal {
             return Err(ReduceError(format!("a goal has at most {OBJECTIVE_CHARS} characters, not {chars}")));
         }
         Ok(Some(Goal { objective: objective.to_owned(), status: ACTIVE.to_owned(), ..goal }))
+    }
+}
+
+impl Goal {
+    /// With what whoever set it left open; `None` where nothing is.
+    pub(crate) fn completed(&self, config: &GoalConfig, now: Timestamp) -> Option<Self> {
+        let least = |own: Option<u32>, most: u32| Some(own.map_or(most, |own| own.min(most)));
+        let whole = Self {
+            created_at: self.created_at.or(Some(now)),
+            updated_at: self.updated_at.or(Some(now)),
+            max_continuations: least(self.max_continuations, config.max_continuations),
+            max_no_progress_continuations: least(
+                self.max_no_progress_continuations,
+                config.max_no_progress_continuations,
+            ),
+            ..self.clone()
+        };
+        (whole != *self).then_some(whole)
     }
 }
 

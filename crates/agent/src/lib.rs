@@ -24,6 +24,7 @@ mod reminder;
 mod remote;
 mod repair;
 mod skill_listing;
+mod skill_secrets;
 mod spending;
 mod subagents;
 mod surroundings;

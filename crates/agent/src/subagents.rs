@@ -5,6 +5,7 @@
 mod assemble;
 mod ledger;
 mod outcome;
+mod schema;
 mod share;
 mod story;
 mod task;
@@ -24,7 +25,7 @@ pub use self::ledger::{Delegated, Delegations};
 pub use self::outcome::Status;
 
 pub(crate) use self::assemble::{Surroundings, assemble};
-pub(crate) use self::ledger::{Recall, Reminded, Turn};
+pub(crate) use self::ledger::{Recall, Reminded, Turn, TurnWrite};
 pub(crate) use self::outcome::Outcomes;
 pub(crate) use self::task::{TASK, Task};
 
@@ -112,6 +113,8 @@ pub struct Subagent {
     /// `None` is all that the lead agent has.
     allowed: Option<Vec<String>>,
     denied: Vec<String>,
+    /// `None` is all that the lead agent has.
+    skills: Option<Vec<String>>,
     /// `None` is the lead agent's.
     model: Option<Arc<dyn ChatModel>>,
     middleware: Vec<Placed>,
@@ -146,6 +149,7 @@ impl Subagent {
             prompt: GENERAL_PROMPT.to_owned(),
             allowed: None,
             denied: Vec::new(),
+            skills: None,
             model: None,
             middleware: Vec::new(),
             own_tools: Vec::new(),
@@ -233,6 +237,12 @@ impl SubagentBuilder {
     /// Not these, whatever else is allowed.
     pub fn without_tools<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.0.denied.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Of the lead agent's skills, only these; an empty list is none. It needs `read_file` to use any.
+    pub fn skills<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.0.skills = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
@@ -328,5 +338,8 @@ pub(crate) struct Kind {
     pub(crate) max_turns: u32,
     pub(crate) timeout: Duration,
     pub(crate) max_tokens: Option<u64>,
-    pub(crate) is_structured: bool,
+    /// What its report must fit.
+    pub(crate) result: Option<Value>,
+    /// Whether it can be told which are active.
+    pub(crate) knows_skills: bool,
 }

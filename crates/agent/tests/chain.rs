@@ -28,6 +28,7 @@ async fn the_lead_chain_has_this_order() {
         "ToolError",
         "DynamicContext",
         "Summarization",
+        "Goals",
         "TokenUsage",
         "Budget",
         "Title",

@@ -168,17 +168,18 @@ async fn what_a_subagent_does_is_told_while_it_does_it() {
     office.ask("go").await.outcome.unwrap();
     let told = office.told("task_");
     let kinds: Vec<&str> = told.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["task_started", "task_running", "task_running", "task_completed"]);
+    assert_eq!(kinds, ["task_started", "task_running", "task_running", "task_running", "task_completed"]);
     assert!(told.iter().all(|event| event["task_id"] == "a" && event["model_name"] == "test"));
     assert_eq!(told[0]["description"], "do a");
-    let indexes: Vec<_> = told[1..3].iter().map(|event| &event["message_index"]).collect();
-    assert_eq!(indexes, [&json!(1), &json!(2)]);
+    let indexes: Vec<_> = told[1..4].iter().map(|event| &event["message_index"]).collect();
+    assert_eq!(indexes, [&json!(1), &json!(2), &json!(3)]);
+    assert_eq!((&told[2]["message"]["type"], &told[2]["message"]["name"]), (&json!("tool"), &json!("ls")));
     assert_eq!(
         (&told[1]["message"]["type"], &told[1]["message"]["content"]),
         (&json!("ai"), &json!("Looking."))
     );
-    assert_eq!(told[3]["result"], "Nothing there.");
-    assert_eq!(told[3]["usage"], json!({"input_tokens": 30, "output_tokens": 3, "total_tokens": 33}));
+    assert_eq!(told[4]["result"], "Nothing there.");
+    assert_eq!(told[4]["usage"], json!({"input_tokens": 30, "output_tokens": 3, "total_tokens": 33}));
     let inside = office.inside("a");
     assert_eq!(
         (inside.first().unwrap().as_str(), inside.last().unwrap().as_str()),
@@ -207,7 +208,7 @@ fn slow(id: &str) -> (String, Value) {
 }
 
 fn sloth(builder: SuperAgentBuilder) -> SuperAgentBuilder {
-    let sloth = Subagent::builder("sloth", "Takes its time.").timeout(Duration::from_millis(400)).build();
+    let sloth = Subagent::builder("sloth", "Takes its time.").timeout(Duration::from_secs(3)).build();
     builder.subagent(sloth.unwrap())
 }
 

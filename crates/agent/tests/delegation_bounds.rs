@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hart_agent::{Features, OnExcess, Status, SubagentsConfig, TokenBudget};
+use hart_agent::{Features, OnExcess, Status, Subagent, SubagentsConfig, TokenBudget};
 use hart_kernel::{
     Limits, RunError, RunReport, ToolContext, ToolError, ToolOutput, Typed, TypedTool, Update, async_trait,
 };
@@ -43,6 +43,37 @@ async fn those_of_an_answer_beyond_the_limit_wait_and_those_of_a_run_are_refused
     assert!(result(&office, "b0").starts_with("Task Succeeded"));
     assert!(result(&office, "b1").contains("nobody was sent: 6 delegations are the limit of a run"));
     assert_eq!(office.told("task_started").len(), 6);
+}
+
+#[tokio::test]
+async fn the_limit_of_a_run_holds_whatever_the_ledger_keeps_and_the_calls_are_called() {
+    // More than the ledger remembers.
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, n) if n < 80 => tasks((0..10).map(|k| task(&format!("c{}", n + k), "do"))),
+        (true, _) => Turn::new().text("Done."),
+        (false, _) => Turn::new().text("Report."),
+    };
+    let config = SubagentsConfig { max_total_per_run: 60, max_concurrent: 10, ..SubagentsConfig::default() };
+    let features =
+        || Features { call_limits: false.into(), loop_detection: false.into(), ..Features::default() };
+    let office = Office::new(answers, features(), |builder| builder.delegation(config)).await;
+    office.ask("go").await.outcome.unwrap();
+    assert_eq!(office.told("task_completed").len(), 60);
+    assert!(result(&office, "c79").contains("60 delegations are the limit of a run"));
+
+    // The same id in every answer, as some models have it; and twice in one.
+    let answers = |request: &RecordedRequest| match is_lead(request) {
+        true if request.messages().iter().filter(|message| message["role"] == "assistant").count() < 8 => {
+            tasks([task("call_0", "do"), task("call_0", "do")])
+        }
+        true => Turn::new().text("Done."),
+        false => Turn::new().text("Report."),
+    };
+    let config = SubagentsConfig { max_total_per_run: 3, ..SubagentsConfig::default() };
+    let office = Office::new(answers, features(), |builder| builder.delegation(config)).await;
+    let report = office.ask("go").await;
+    assert_eq!(report.answer().as_deref(), Some("Done."));
+    assert_eq!(office.told("task_completed").len(), 3);
 }
 
 #[tokio::test]
@@ -218,4 +249,27 @@ async fn a_subagent_without_a_word_or_a_model_has_failed() {
     assert_eq!(report.answer().as_deref(), Some("One of two."));
     assert!(result(&office, "a").starts_with("Task failed. Error: "), "{}", result(&office, "a"));
     assert_eq!(office.told("task_failed").len(), 1);
+}
+
+#[tokio::test]
+async fn a_report_that_does_not_fit_its_schema_is_a_failure() {
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => {
+            let args = json!({"description": "d", "prompt": "count", "subagent_type": "counter"});
+            Turn::new().tool_call("a", "task", args)
+        }
+        (true, _) => Turn::new().text("Done."),
+        (false, _) => Turn::new().text(r#"{"count": "three"}"#),
+    };
+    let schema =
+        json!({"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]});
+    let counter = Subagent::builder("counter", "Counts.").result_schema(schema).build().unwrap();
+    let office = Office::new(answers, Features::default(), |builder| builder.subagent(counter)).await;
+    let report = office.ask("go").await;
+    assert_eq!(ledger(&report), [("a".to_owned(), Status::Failed)]);
+    assert!(
+        result(&office, "a").contains("`report.count` is string, not integer"),
+        "{}",
+        result(&office, "a")
+    );
 }

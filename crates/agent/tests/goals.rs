@@ -14,7 +14,7 @@ use crate::support::{MemoryLog, model};
 async fn agent(answers: impl Fn(&RecordedRequest) -> Turn + Send + Sync + 'static) -> (ModelServer, Agent) {
     let server = ModelServer::with(answers).await;
     let judged = model(&server, Dialect::OpenAi);
-    let goals = Goals::new(GoalConfig { enabled: true, ..GoalConfig::default() }, Arc::clone(&judged));
+    let goals = Goals::new(GoalConfig::default(), Arc::clone(&judged));
     let features = Features { goals: goals.into(), title: false.into(), ..Features::default() };
     let builder = SuperAgent::builder(judged).features(features).checkpointer(Arc::new(MemoryLog::default()));
     (server, builder.build().unwrap())
@@ -94,8 +94,22 @@ async fn nobody_is_sent_on_for_ever() {
         false => Turn::new().text("I tried."),
     };
     let (server, agent_b) = agent(other).await;
-    ask(&agent_b, goal(), &Limits::default()).await.outcome.unwrap();
-    assert_eq!(server.requests().iter().filter(|request| !is_judge(request)).count(), 5, "four times more");
+    let report = ask(&agent_b, goal(), &Limits::default()).await;
+    report.outcome.as_ref().unwrap();
+    assert_eq!(server.requests().iter().filter(|request| !is_judge(request)).count(), 9, "eight times more");
+    let told = report.state().get::<ThreadGoal>().cloned().flatten().unwrap();
+    assert_eq!((told.max_continuations, told.max_no_progress_continuations), (Some(8), Some(2)));
+    assert!(told.created_at.is_some() && told.updated_at >= told.created_at);
+
+    // A goal may ask for less, not for more.
+    for (asked, times) in [(1, 2), (0, 1), (100, 9)] {
+        let (server, agent_d) = agent(other).await;
+        let goal = json!({"objective": "three files are written", "max_continuations": asked});
+        let input = json!({"goal": goal, "messages": [{"role": "user", "content": "go"}]});
+        ask(&agent_d, input, &Limits::default()).await.outcome.unwrap();
+        let answers = server.requests().iter().filter(|request| !is_judge(request)).count();
+        assert_eq!(answers, times, "{asked}");
+    }
 
     // Only the user can say; or nobody understands the judge.
     for verdicts in [("needs_user_input", "which files?"), ("nonsense", "?")] {
@@ -122,4 +136,56 @@ async fn what_judging_costs_is_the_runs() {
     let report = ask(&agent, goal(), &limits).await;
     assert_eq!(report.answer().as_deref(), Some("I tried."));
     assert_eq!(server.requests().len(), 1, "there was no call left for a judge");
+}
+
+fn said(words: &str) -> Value {
+    json!({"messages": [{"role": "user", "content": words}]})
+}
+
+#[tokio::test]
+async fn a_user_sets_asks_for_and_clears_the_goal_in_words() {
+    let answers = |request: &RecordedRequest| match is_judge(request) {
+        true => verdict(false, "needs_user_input", "which files?"),
+        false => Turn::new().text("Which?"),
+    };
+    let (server, agent) = agent(answers).await;
+    let none = Limits::default();
+    let report = ask(&agent, said("/goal three files are written"), &none).await;
+    assert_eq!(report.answer().as_deref(), Some("Which?"));
+    let goal = report.state().get::<ThreadGoal>().cloned().flatten().unwrap();
+    assert_eq!((goal.objective.as_str(), goal.max_continuations), ("three files are written", Some(8)));
+    let told = server.requests()[0].texts_of("user").concat();
+    assert!(told.contains("Work towards it now:\nthree files are written"), "{told}");
+
+    // These need no model.
+    let before = server.requests().len();
+    for (words, says) in [
+        ("/goal", "three files are written"),
+        ("/goal clear", "There is no goal any more."),
+        ("/goal", "There is no goal."),
+    ] {
+        let report = ask(&agent, said(words), &none).await;
+        assert!(report.answer().unwrap().contains(says), "{words}: {:?}", report.answer());
+    }
+    assert_eq!(server.requests().len(), before);
+    let report = ask(&agent, said("/goalkeeper?"), &none).await;
+    assert_eq!(
+        (report.answer().as_deref(), report.state().get::<ThreadGoal>()),
+        (Some("Which?"), Some(&None))
+    );
+}
+
+#[tokio::test]
+async fn where_goals_are_off_whoever_sets_one_is_told_and_nobody_is_judged() {
+    let server = ModelServer::with(|_| Turn::new().text("Done.")).await;
+    let judged = model(&server, Dialect::OpenAi);
+    let goals = Goals::new(GoalConfig { enabled: false, ..GoalConfig::default() }, Arc::clone(&judged));
+    let features = Features { goals: goals.into(), title: false.into(), ..Features::default() };
+    let agent = SuperAgent::builder(judged).features(features).build().unwrap();
+    let report = ask(&agent, said("/goal win"), &Limits::default()).await;
+    assert!(report.answer().unwrap().contains("`goal: {enabled: true}`"));
+    let report = ask(&agent, goal(), &Limits::default()).await;
+    assert_eq!(report.answer().as_deref(), Some("Done."));
+    assert!(report.state().get::<ThreadGoal>().unwrap().is_some(), "it is kept");
+    assert_eq!(server.requests().len(), 1);
 }

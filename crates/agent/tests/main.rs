@@ -20,6 +20,7 @@ mod compaction_ladder;
 mod consent;
 mod consent_world;
 mod context_edits;
+mod delegated_skills;
 mod delegation;
 mod delegation_bounds;
 mod endings;

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use hart_agent::Mode;
+use hart_agent::{Mode, SubagentsConfig};
 use hart_kernel::{Agent, Checkpointer, Deck, Effort, Reasoning, async_trait};
 use hart_runtime::recording::Recordable;
 use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
+use hart_types::Secrets;
 use serde_json::{Map, Value};
 
 use crate::agent_folders::OwnAgent;
@@ -55,9 +56,10 @@ impl ConfiguredAgents {
             mode: options.mode,
             reasoning: options.reasoning,
             plan_mode: options.plan_mode,
-            delegates: options.delegates,
+            delegation: options.delegation,
             own,
             skills,
+            secrets: request.secrets.clone(),
             checkpointer: Some(Arc::clone(&request.checkpointer)),
         };
         build(&self.workshop, &order)
@@ -72,14 +74,44 @@ pub(crate) struct Order {
     pub(crate) reasoning: Option<Reasoning>,
     /// Whether the agent keeps a list of steps; as its mode has it, without it.
     pub(crate) plan_mode: Option<bool>,
-    /// Whether it may delegate; as its mode and the configuration have it, without it.
-    pub(crate) delegates: Option<bool>,
+    pub(crate) delegation: DelegationChoice,
     /// The user's own, where it is one.
     pub(crate) own: Option<Arc<OwnAgent>>,
     /// What it may learn from.
     pub(crate) skills: SkillShelf,
+    /// What came with the run for them.
+    pub(crate) secrets: Secrets,
     /// Where its states are; none where it has none yet.
     pub(crate) checkpointer: Option<Arc<dyn Checkpointer>>,
+}
+
+/// What a run says about delegation; nothing is as its mode and the configuration have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DelegationChoice {
+    pub(crate) enabled: Option<bool>,
+    /// How many of one answer work at a time.
+    pub(crate) at_a_time: Option<u32>,
+    pub(crate) in_all: Option<u32>,
+}
+
+impl DelegationChoice {
+    fn read(options: &Map<String, Value>) -> Result<Self, FactoryError> {
+        Ok(Self {
+            enabled: switch(options, "subagent_enabled")?,
+            at_a_time: amount(options, "max_concurrent_subagents")?,
+            in_all: amount(options, "max_total_subagents")?,
+        })
+    }
+
+    /// A run may ask for less than is configured, not for more; one that delegates sends somebody.
+    pub(crate) fn within(self, configured: &SubagentsConfig) -> SubagentsConfig {
+        let least = |asked: Option<u32>, most: u32| asked.map_or(most, |asked| asked.clamp(1, most.max(1)));
+        SubagentsConfig {
+            max_concurrent: least(self.at_a_time, configured.max_concurrent),
+            max_total_per_run: least(self.in_all, configured.max_total_per_run),
+            ..configured.clone()
+        }
+    }
 }
 
 impl Order {
@@ -90,9 +122,10 @@ impl Order {
             mode: Mode::default(),
             reasoning: None,
             plan_mode: None,
-            delegates: None,
+            delegation: DelegationChoice::default(),
             own: None,
             skills: SkillShelf::default(),
+            secrets: Secrets::default(),
             checkpointer,
         }
     }
@@ -161,7 +194,7 @@ struct Options {
     mode: Mode,
     reasoning: Option<Reasoning>,
     plan_mode: Option<bool>,
-    delegates: Option<bool>,
+    delegation: DelegationChoice,
 }
 
 impl Options {
@@ -176,7 +209,7 @@ impl Options {
             mode,
             reasoning: reasoning(options, mode)?,
             plan_mode: switch(options, "is_plan_mode")?,
-            delegates: switch(options, "subagent_enabled")?,
+            delegation: DelegationChoice::read(options)?,
         })
     }
 }
@@ -215,6 +248,18 @@ fn switch(options: &Map<String, Value>, key: &str) -> Result<Option<bool>, Facto
         None | Some(Value::Null) => Ok(None),
         Some(Value::Bool(on)) => Ok(Some(*on)),
         Some(other) => Err(mistyped(key, "true or false", other)),
+    }
+}
+
+fn amount(options: &Map<String, Value>, key: &str) -> Result<Option<u32>, FactoryError> {
+    match options.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        // Whatever is too large or too small becomes what is allowed.
+        Some(Value::Number(number)) if number.is_u64() || number.is_i64() => {
+            Ok(Some(number.as_u64().map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX))))
+        }
+        Some(Value::Number(_)) => Err(refused("InvalidOption", format!("`{key}` is no whole number"))),
+        Some(other) => Err(mistyped(key, "a whole number", other)),
     }
 }
 
@@ -264,12 +309,31 @@ mod tests {
     }
 
     #[test]
+    fn a_run_asks_for_less_than_is_configured() {
+        let most = SubagentsConfig { max_concurrent: 3, max_total_per_run: 6, ..SubagentsConfig::default() };
+        for (options, bounds) in [
+            (json!({}), (3, 6)),
+            (json!({"max_concurrent_subagents": 2, "max_total_subagents": 4}), (2, 4)),
+            (json!({"max_concurrent_subagents": 50, "max_total_subagents": u64::MAX}), (3, 6)),
+            (json!({"max_concurrent_subagents": 0, "max_total_subagents": -3}), (1, 1)),
+        ] {
+            let within = read(options.clone()).unwrap().delegation.within(&most);
+            assert_eq!((within.max_concurrent, within.max_total_per_run), bounds, "{options}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_understood_says_what_to_write() {
         for (options, says) in [
             (json!({"mode": "warp"}), "the modes are flash, thinking, pro, ultra"),
             (json!({"mode": 3}), "`mode` is a number; write a string"),
             (json!({"is_plan_mode": "yes"}), "`is_plan_mode` is a string; write true or false"),
             (json!({"subagent_enabled": 1}), "`subagent_enabled` is a number"),
+            (
+                json!({"max_total_subagents": "six"}),
+                "`max_total_subagents` is a string; write a whole number",
+            ),
+            (json!({"max_concurrent_subagents": 1.5}), "`max_concurrent_subagents` is no whole number"),
             (json!({"reasoning_effort": "extreme"}), "write low, medium or high"),
             (json!({"agent_name": 7}), "`agent_name` is a number; write a string"),
         ] {

@@ -47,7 +47,7 @@ pub use problem::{ConfigError, Place, Problem, Warning};
 pub use recording::RecordingConfig;
 pub(crate) use secret::is_secret_name;
 pub use server::ServerConfig;
-pub use skills::{EvolutionSettings, SkillsSettings};
+pub use skills::{ReviewSettings, SkillsSettings};
 pub use subagents::{DelegationConfig, RemoteEntry, SubagentEntry};
 pub use tools::{BUILT_IN, ToolsConfig};
 pub use typed::LogLevel;

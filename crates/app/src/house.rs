@@ -3,6 +3,7 @@
 //! Invariant: a file is read through the thread's sandbox, so that no link in it leads out.
 
 mod agents;
+mod custom_skills;
 mod files;
 mod helpers;
 mod skills;
@@ -10,11 +11,11 @@ mod skills;
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::{Agents, FileError, Files, Helpers, House, Skills};
+use hart_gateway::{Agents, CustomSkills, FileError, Files, Goals, Helpers, House, Skills};
 use hart_kernel::async_trait;
 use hart_models::ModelConfig;
 use hart_runtime::Workspace;
-use hart_sandbox::{SandboxError, SandboxProvider, SnapshotError, Snapshots};
+use hart_sandbox::{SandboxError, SnapshotError, Snapshots};
 use hart_types::RunId;
 use serde_json::Value;
 
@@ -66,8 +67,17 @@ impl House for Workshop {
         Some(self)
     }
 
+    fn custom_skills(&self) -> Option<&dyn CustomSkills> {
+        Some(self)
+    }
+
     fn agents(&self) -> Option<&dyn Agents> {
         Some(self)
+    }
+
+    fn goals(&self) -> Option<Goals> {
+        let goal = &self.config.middleware.goal;
+        Some(Goals { enabled: goal.enabled, max_continuations: goal.max_continuations })
     }
 
     fn helpers(&self) -> Option<&dyn Helpers> {

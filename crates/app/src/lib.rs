@@ -23,6 +23,7 @@ mod profiles;
 mod recording;
 mod remote_agents;
 mod replay;
+mod review;
 mod scratch;
 mod server;
 mod sheet;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use hart_guard::{PiiDetector, PiiKind};
 use hart_runtime::recording::{Mask, Recordable, RecordingDeck};
+use hart_tools::without_secrets;
+use hart_types::Secrets;
 use secrecy::ExposeSecret;
 
 use crate::config::is_secret_name;
@@ -14,7 +16,21 @@ use crate::workshop::Workshop;
 /// None where runs are not recorded.
 pub(crate) fn deck(workshop: &Workshop, run: &Recordable<'_>) -> Option<RecordingDeck> {
     let config = workshop.config.recording;
-    config.enabled.then(|| RecordingDeck::new(run, config.limits, Arc::clone(&workshop.mask)))
+    config
+        .enabled
+        .then(|| RecordingDeck::new(run, config.limits, of_run(&workshop.mask, &run.request.secrets)))
+}
+
+/// Hides what came with a run, beside all else.
+fn of_run(mask: &Mask, secrets: &Secrets) -> Mask {
+    if secrets.is_empty() {
+        return Arc::clone(mask);
+    }
+    let (mask, secrets) = (Arc::clone(mask), secrets.clone());
+    Arc::new(move |text: &str| {
+        let hidden = without_secrets(text, secrets.values());
+        mask(hidden.as_deref().unwrap_or(text)).or(hidden)
+    })
 }
 
 const HIDDEN: &str = "[redacted]";

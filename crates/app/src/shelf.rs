@@ -24,7 +24,7 @@ pub(crate) async fn of(workshop: &Workshop, user: &UserId) -> SkillShelf {
     if config.offered.is_none() {
         return SkillShelf::default();
     }
-    let (library, own) = (Arc::clone(&workshop.skills), workshop.sandboxes.user_skills(user));
+    let (library, own) = (Arc::clone(&workshop.skills), workshop.user_skills(user));
     let looked = tokio::task::spawn_blocking(move || {
         prepared(&library);
         let catalogue = library.catalogue(Some(&own), wire::now());

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use hart_knowledge::skills::{
     Catalogue, Inspected, InstallError, InstallOptions, Installed, NotInLibrary, activation,
 };
-use hart_types::UserId;
 
 use crate::app::{App, OWNER};
-use crate::{home, wire};
+use crate::{home, review, wire};
 
 impl App {
     /// All skills, and what is not offered and why. Before the first run there are those that come with hart.
@@ -23,22 +22,25 @@ impl App {
         {
             tracing::warn!(%error, "the skills that come with hart cannot be laid out");
         }
-        let own = self.workshop.sandboxes.user_skills(&UserId::from(OWNER));
+        let own = self.workshop.user_skills(&OWNER.into());
         library.catalogue(Some(&own), wire::now())
     }
 
     /// Takes a folder or a `.skill` archive in, for everyone.
-    pub fn install_skill(&self, path: &Path, options: InstallOptions) -> Result<Installed, InstallError> {
+    pub async fn install_skill(
+        &self,
+        path: &Path,
+        options: InstallOptions,
+    ) -> Result<Installed, InstallError> {
         let inspected = Inspected::read(path)?;
-        let name = inspected.name().unwrap_or_default().to_owned();
-        self.ready().map_err(|source| InstallError::Io { name, source })?;
-        self.workshop.skills.install(&path.display().to_string(), inspected, options, wire::now())
+        review::take_in(&self.workshop, path.display().to_string(), inspected, options).await
     }
 
     /// Switches a skill on or off.
     pub fn enable_skill(&self, name: &str, enabled: bool) -> Result<(), NotInLibrary> {
         self.ready()?;
-        self.workshop.skills.set_enabled(name, enabled, wire::now())
+        let own = self.workshop.user_skills(&OWNER.into());
+        self.workshop.skills.set_enabled(name, enabled, Some(&own), wire::now())
     }
 
     /// Lets a skill be used that was held back; `despite_findings` whatever the scanner says.

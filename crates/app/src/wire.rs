@@ -186,14 +186,14 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
     // Whoever configured that nobody is sent has the last word; a run may do without.
     let delegates = match delegation.enabled {
         Some(false) => Some(false),
-        configured => order.delegates.or(configured),
+        configured => order.delegation.enabled.or(configured),
     };
     if let Some(on) = delegates {
         agent = agent.delegates(on);
     }
     if delegates.unwrap_or(order.mode.delegates()) {
-        agent = agent.delegation(delegation.limits.clone());
-        for subagent in subagents::of(workshop)? {
+        agent = agent.delegation(order.delegation.within(&delegation.limits));
+        for subagent in subagents::of(workshop, &order.skills.catalogue)? {
             agent = agent.subagent(subagent);
         }
     }

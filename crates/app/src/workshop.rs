@@ -3,12 +3,13 @@
 //! Invariant: it is complete when it is made and never changes; all agents of one `App` share it.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hart_knowledge::skills::Library;
 use hart_runtime::recording::Mask;
-use hart_sandbox::LocalSandboxProvider;
+use hart_sandbox::{LocalSandboxProvider, ThreadDirs};
+use hart_types::UserId;
 
 use crate::agent_folders::AgentFolders;
 use crate::app::OpenError;
@@ -42,6 +43,11 @@ impl Workshop {
     pub(crate) fn elsewhere(&self, home: &Path) -> Result<Self, OpenError> {
         let sandboxes = wire::sandboxes(&self.config, home)?;
         Self::with(Arc::clone(&self.config), self.env.clone(), self.extensions.clone(), sandboxes)
+    }
+
+    /// Where a user's own skills are: in the data directory, also where a run is played again in another place.
+    pub(crate) fn user_skills(&self, user: &UserId) -> PathBuf {
+        ThreadDirs::user_skills_in(&self.config.home, user)
     }
 
     fn with(

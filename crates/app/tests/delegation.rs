@@ -62,6 +62,48 @@ async fn who_delegates_is_configured_and_chosen() {
 }
 
 #[tokio::test]
+async fn a_run_asks_for_fewer_subagents_and_never_gets_more() {
+    // Two in one answer, then one more.
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => ["a", "b"].iter().fold(Turn::new(), |turn, id| {
+            let args = json!({"description": "d", "prompt": "p", "subagent_type": "general-purpose"});
+            turn.tool_call(*id, "task", args)
+        }),
+        (true, 2) => task("general-purpose"),
+        (true, _) => Turn::new().text("Done."),
+        _ => Turn::new().text("Report."),
+    };
+    for (options, sent, says) in [
+        (json!({}), 2, "2 delegations are the limit of a run"),
+        (json!({"max_total_subagents": 1}), 1, "1 delegations are the limit of a run"),
+        (json!({"max_total_subagents": 40}), 2, "2 delegations are the limit of a run"),
+        (json!({"max_concurrent_subagents": 1}), 1, "1 delegations are the limit of an answer"),
+    ] {
+        let model = ModelServer::with(answers).await;
+        let home = tempfile::tempdir().unwrap();
+        let configured = json!({"enabled": true, "max_total_per_run": 2, "on_excess": "refuse"});
+        let mut ask = Ask::new("go");
+        for (key, value) in options.as_object().unwrap() {
+            ask = ask.option(key, value.clone());
+        }
+        client(&model, &home, &configured).chat(ask).await.unwrap();
+        let requests = model.requests();
+        let first = requests.iter().find(|request| is_lead(request) && request.tool_results().len() == 2);
+        let made =
+            first.unwrap().tool_results().iter().filter(|made| made.content.contains("Report.")).count();
+        assert_eq!(made, sent, "{options}");
+        let last = model.last_request();
+        let told: String = last.tool_results().iter().map(|made| made.content.clone()).collect();
+        assert!(told.contains(says), "{options}: {told}");
+    }
+
+    let home = tempfile::tempdir().unwrap();
+    let ask = Ask::new("go").option("max_total_subagents", "many");
+    let error = client(&ModelServer::start().await, &home, &json!({})).chat(ask).await.unwrap_err();
+    assert!(error.to_string().contains("write a whole number"), "{error}");
+}
+
+#[tokio::test]
 async fn those_of_files_configuration_and_program_are_there() {
     let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
         (true, 0) => task("reviewer"),
@@ -79,7 +121,7 @@ async fn those_of_files_configuration_and_program_are_there() {
         "agents": {"general-purpose": {"max_turns": 3}, "reviewer": {"timeout_seconds": 60}},
         "custom_agents": {"reviewer": {
             "description": "Configured.", "system_prompt": "You are configured.", "tools": ["read_file", "web_search"],
-            "model": "inherit", "skills": ["x"],
+            "model": "inherit", "skills": ["chart-making", "x"],
         }},
     });
     client(&model, &home, &configured).chat(Ask::new("go")).await.unwrap();
@@ -95,7 +137,67 @@ async fn those_of_files_configuration_and_program_are_there() {
         assert!(lead.contains(line), "{line} in {lead}");
     }
     assert_eq!(requests[1].tool_names(), ["read_file"], "what is not there is passed over");
-    assert!(requests[1].system().starts_with("You are configured."));
+    let child = requests[1].system();
+    assert!(child.starts_with("You are configured.") && child.contains("- chart-making: "), "{child}");
+    assert!(
+        lead.contains("- data-analysis: ") && !child.contains("- data-analysis: "),
+        "of all only those it names"
+    );
+}
+
+fn skill(home: &tempfile::TempDir, name: &str, front: &str, agents: &str) {
+    let folder = home.path().join("skills/custom").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!("---\nname: {name}\ndescription: About {name}.\n{front}---\nThe method.\n");
+    std::fs::write(folder.join("SKILL.md"), text).unwrap();
+    std::fs::write(folder.join("agents.yaml"), agents).unwrap();
+}
+
+#[tokio::test]
+async fn a_skill_brings_its_subagents_along_while_it_is_on() {
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) if request.system().contains("- checker:") => task("checker"),
+        (true, _) => Turn::new().text("Done."),
+        _ => Turn::new().text("Checked."),
+    };
+    let model = ModelServer::with(answers).await;
+    let home = tempfile::tempdir().unwrap();
+    let checker =
+        "checker: {description: Checks facts., system_prompt: You check., tools: [Read, bash], skills: []}\n";
+    skill(&home, "facts", "allowed-tools: [read_file, task]\n", checker);
+    // None of these names is free.
+    let taken = "bash: {description: X1, system_prompt: p}\nmine: {description: X2, system_prompt: p}\n\
+                 rev: {description: X3, system_prompt: p}\nchecker: {description: X4, system_prompt: p}\n\
+                 other: {description: Free., system_prompt: p, model: nowhere}\n";
+    skill(&home, "takes", "", taken);
+    let configured =
+        json!({"enabled": true, "custom_agents": {"rev": {"description": "Reviews.", "system_prompt": "r"}}});
+    let client = client(&model, &home, &configured);
+    client.chat(Ask::new("go")).await.unwrap();
+    let requests = model.requests();
+    let lead = requests[0].system();
+    assert!(lead.contains("- checker: Checks facts.") && lead.contains("- rev: Reviews."), "{lead}");
+    for none in ["X1", "X2", "X3", "X4", "- other:"] {
+        assert!(!lead.contains(none), "{none} in {lead}");
+    }
+    assert_eq!(requests[1].tool_names(), ["read_file"], "what it wants and its skill allows");
+    assert!(requests[1].system().starts_with("You check.") && !requests[1].system().contains("<skills>"));
+
+    // Switched off, held back: gone with the next run; and back with one.
+    let states = home.path().join("extensions_config.json");
+    let lead = async || {
+        client.chat(Ask::new("go")).await.unwrap();
+        let requests = model.requests();
+        requests.iter().rev().find(|request| is_lead(request)).unwrap().system()
+    };
+    std::fs::write(&states, r#"{"skills": {"facts": {"enabled": false}}}"#).unwrap();
+    let told = lead().await;
+    assert!(!told.contains("Checks facts.") && told.contains("- checker: X4"), "{told}");
+    std::fs::write(&states, r#"{"skills": {"takes": {"enabled": false}}}"#).unwrap();
+    assert!(lead().await.contains("- checker: Checks facts."));
+    skill(&home, "facts", "", "checker: {description: Changed behind its back., system_prompt: p}\n");
+    let told = lead().await;
+    assert!(!told.contains("- checker:"), "what is held back brings nobody: {told}");
 }
 
 #[test]
@@ -112,6 +214,22 @@ fn what_is_wrong_is_told_with_its_place() {
     std::fs::write(dir.path().join("config.yaml"), yaml.replace("  max_concurrent: 0\n", "")).unwrap();
     let report = AppConfig::check(load());
     let text: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
+    let more = "subagents:\n  token_budget: {max_tokns: 5}\n  agents:\n    nobody: {max_turns: 3}\n    bash: {tools: [ls]}\n  \
+                custom_agents:\n    bad name!: {description: d}\n    c: {description: d, timeout_seconds: -1}\n";
+    std::fs::write(dir.path().join("config.yaml"), more).unwrap();
+    let report = AppConfig::check(load());
+    let mended: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
+    for says in [
+        "subagents.token_budget: there is no key `max_tokns`",
+        "did you mean `max_tokens`?",
+        "subagents.agents.bash.tools: this is not changed here",
+        "subagents.custom_agents.bad name!: a subagent cannot be called that",
+        "subagents.custom_agents.c.timeout_seconds: no time at all",
+    ] {
+        assert!(mended.contains(says), "{says} in {mended}");
+    }
+    let warned: String = report.warnings.iter().map(|warning| warning.message.clone()).collect();
+    assert!(warned.contains("subagents.agents.nobody: changes something only if"), "{warned}");
     for says in [
         "subagents.custom_agents.a: a subagent needs a description",
         "subagents.custom_agents.b.model: there is no model `smal`; did you mean `small`?",

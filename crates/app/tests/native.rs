@@ -3,6 +3,8 @@
 mod agents;
 mod artifacts;
 mod conversation;
+mod goals;
+mod secrets;
 mod skills;
 mod uploads;
 mod world;

@@ -7,13 +7,16 @@ mod archive;
 mod artifacts;
 pub(crate) mod auth;
 mod branches;
+mod custom_skills;
 mod feedback;
 mod files;
+mod goals;
 mod helpers;
 mod messages;
 mod missing;
 mod range;
 mod skills;
+mod subagent_steps;
 mod uploads;
 mod usage;
 
@@ -35,7 +38,9 @@ use crate::parse::{Path, Query, limit_of, thread_id};
 use crate::wire::run;
 
 pub use agents::Agents;
+pub use custom_skills::CustomSkills;
 pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
+pub use goals::Goals;
 pub use helpers::Helpers;
 pub(crate) use missing::subsystem;
 pub use skills::Skills;
@@ -72,8 +77,18 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Editing skills, where that is possible.
+    fn custom_skills(&self) -> Option<&dyn CustomSkills> {
+        None
+    }
+
     /// Agents of the user's own, where there are such.
     fn agents(&self) -> Option<&dyn Agents> {
+        None
+    }
+
+    /// How agents are held to the goals of threads, where they can be.
+    fn goals(&self) -> Option<Goals> {
         None
     }
 
@@ -125,7 +140,9 @@ pub(crate) fn table() -> Table {
         .and(artifacts::table())
         .and(auth::table())
         .and(branches::table())
+        .and(custom_skills::table())
         .and(feedback::table())
+        .and(goals::table())
         .and(helpers::table())
         .and(messages::table())
         .and(skills::table())

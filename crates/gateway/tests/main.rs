@@ -20,6 +20,7 @@ mod operator;
 mod page;
 mod recorded;
 mod refusals;
+mod secrets;
 mod slow_readers;
 mod socket;
 mod states;

@@ -15,14 +15,25 @@ async fn what_is_not_here_is_refused_by_its_name() {
         ("/api/mcp/config", "MCP"),
         ("/api/channels/", "channels"),
         ("/api/scheduled-tasks", "scheduler"),
-        ("/api/skills/custom/poems/history", "editing skills"),
-        ("/api/threads/00000000-0000-4000-8000-000000000000/goal", "goals"),
     ] {
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let (status, answer) = server.call(method, path, json!({})).await;
             assert_eq!(status, StatusCode::NOT_IMPLEMENTED, "{path}");
             assert!(answer["detail"].as_str().unwrap().contains(name), "{path}: {answer}");
         }
+    }
+    let goal = format!("/api/threads/{}/goal", server.thread().await);
+    for method in [Method::GET, Method::PUT, Method::DELETE] {
+        let (status, answer) = server.call(method, &goal, json!({"objective": "win"})).await;
+        assert_eq!(
+            (status, &answer["detail"]),
+            (StatusCode::NOT_IMPLEMENTED, &json!("`goals` is not a part of this server"))
+        );
+    }
+    for path in ["/api/skills/custom", "/api/skills/custom/poems", "/api/skills/custom/poems/history"] {
+        let (status, answer) = server.call(Method::GET, path, Value::Null).await;
+        assert_eq!(status, StatusCode::NOT_IMPLEMENTED);
+        assert!(answer["detail"].as_str().unwrap().contains("editing skills"), "{answer}");
     }
     assert_eq!(server.call(Method::GET, "/api/nothing", json!({})).await.0, StatusCode::NOT_FOUND);
     server.close().await;

@@ -149,6 +149,12 @@ impl Server {
         answer
     }
 
+    /// All that is on the disk.
+    pub(crate) fn stored(&self) -> Vec<u8> {
+        let files = std::fs::read_dir(&self.home).unwrap().flatten().map(|entry| entry.path());
+        files.filter(|path| path.is_file()).flat_map(|path| std::fs::read(path).unwrap()).collect()
+    }
+
     /// What the last run's agent was built with.
     pub(crate) fn options(&self) -> Value {
         self.options.lock().unwrap().clone()

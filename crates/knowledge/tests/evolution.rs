@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{ChatModel, RunContext};
-use hart_knowledge::skills::{Change, Changed, Evolution, EvolveError};
+use hart_knowledge::skills::{Change, Changed, Evolution, EvolveError, Reviewer};
 use hart_models::ScriptedModel;
 use hart_types::Message;
 
@@ -16,7 +16,7 @@ const BLOCK: &str = r#"{"decision": "block", "reason": "steals cookies"}"#;
 fn evolution(shelf: &Shelf, answers: &[&str]) -> Evolution {
     let model: Arc<dyn ChatModel> =
         Arc::new(ScriptedModel::new(answers.iter().map(|answer| Message::ai(*answer))));
-    Evolution::new(shelf.library.clone(), shelf.user(), Some(model), true)
+    Evolution::new(shelf.library.clone(), shelf.user(), Reviewer::new(Some(model), true))
 }
 
 async fn apply(evolution: &Evolution, name: &str, change: Change) -> Result<Changed, EvolveError> {
@@ -29,6 +29,29 @@ fn create(name: &str) -> Change {
 
 fn script(content: &str) -> Change {
     Change::WriteFile { path: "scripts/run.sh".to_owned(), content: content.to_owned() }
+}
+
+#[tokio::test]
+async fn of_two_writes_at_once_neither_is_lost() {
+    let shelf = Shelf::new();
+    let evolution = evolution(&shelf, &[ALLOW; 4]);
+    apply(&evolution, "notes", create("notes")).await.unwrap();
+    let write = |name: &str| Change::WriteFile {
+        path: format!("references/{name}.md"),
+        content: format!("About {name}.\n"),
+    };
+    // Also through two doors to one library, as two runs have them.
+    let other = evolution.clone();
+    let (a, b, c) = tokio::join!(
+        apply(&evolution, "notes", write("a")),
+        apply(&evolution, "notes", write("b")),
+        apply(&other, "notes", write("c")),
+    );
+    let mut versions = [a.unwrap().version, b.unwrap().version, c.unwrap().version];
+    versions.sort_unstable();
+    assert_eq!(versions, [2, 3, 4]);
+    let files: Vec<String> = shelf.catalogue().get("notes").unwrap().files.keys().cloned().collect();
+    assert_eq!(files, ["SKILL.md", "references/a.md", "references/b.md", "references/c.md"]);
 }
 
 #[tokio::test]
@@ -88,7 +111,8 @@ async fn the_review_is_needed_and_stricter_with_scripts() {
     }
     apply(&evolution, "notes", script("#!/bin/sh\necho hi\n")).await.unwrap();
 
-    let none = |fail_closed| Evolution::new(shelf.library.clone(), shelf.user(), None, fail_closed);
+    let none =
+        |fail_closed| Evolution::new(shelf.library.clone(), shelf.user(), Reviewer::new(None, fail_closed));
     assert!(apply(&none(true), "other", create("other")).await.unwrap_err().to_string().contains("no model"));
     apply(&none(false), "other", create("other")).await.unwrap();
     assert!(

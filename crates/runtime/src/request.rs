@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{Agent, Breakpoints, Checkpointer, Deck, async_trait};
-use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, ThreadId, UserId};
+use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, Secrets, ThreadId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,6 +45,8 @@ pub struct AgentRequest {
     pub user: UserId,
     /// `context` and `config.configurable` of the run over those of the assistant.
     pub options: Map<String, Value>,
+    /// For skills that ask for them. A run that another process goes on with has none.
+    pub secrets: Secrets,
     pub checkpointer: Arc<dyn Checkpointer>,
 }
 
@@ -83,6 +85,9 @@ pub struct StartRun {
     /// Laid under the thread's metadata, which is laid under the run's own.
     pub assistant_metadata: Map<String, Value>,
     pub options: Map<String, Value>,
+    /// In this process alone; what is kept are their names.
+    #[serde(skip_serializing_if = "Secrets::is_empty")]
+    pub secrets: Secrets,
     pub recursion_limit: Option<u32>,
     pub multitask: MultitaskStrategy,
     /// Makes the thread if there is none.
@@ -112,6 +117,7 @@ impl StartRun {
             metadata: Map::new(),
             assistant_metadata: Map::new(),
             options: Map::new(),
+            secrets: Secrets::default(),
             recursion_limit: None,
             multitask: MultitaskStrategy::Enqueue,
             create_thread: false,
@@ -147,6 +153,29 @@ impl StartRun {
         start.recursion_limit = recursion_limit(&assistant.config);
         start.assistant_metadata = assistant.metadata.clone();
         start
+    }
+}
+
+impl StartRun {
+    /// Takes secrets out of all that is kept, so that none is, however the request was made.
+    pub(crate) fn withhold_secrets(&mut self) {
+        let Self { options, kwargs, secrets, .. } = self;
+        let mut take = |from: Option<&mut Value>| {
+            let Some(Value::Object(from)) = from else { return };
+            match Secrets::taken_from(from) {
+                Ok(taken) => secrets.add(taken),
+                Err(error) => tracing::warn!("the secrets of a run are left out: {error}"),
+            }
+        };
+        let mut all = Value::Object(std::mem::take(options));
+        take(Some(&mut all));
+        if let Value::Object(rest) = all {
+            *options = rest;
+        }
+        take(kwargs.get_mut("context"));
+        for inside in ["configurable", "context"] {
+            take(kwargs.get_mut("config").and_then(|config| config.get_mut(inside)));
+        }
     }
 }
 

@@ -227,6 +227,7 @@ impl Runtime {
         if self.inner.closing.is_cancelled() {
             return Err(StartError::Closing);
         }
+        request.withhold_secrets();
         let now = self.now();
         let thread = self.thread_for(&mut request).await?;
         let run = new_run(&request, &thread, now);

@@ -68,6 +68,11 @@ impl ThreadDirs {
         HostPath::new(self.thread.join("conversation_history"))
     }
 
+    /// Where a user's own skills are in a data directory.
+    pub fn user_skills_in(home: &Path, user: &UserId) -> PathBuf {
+        UserDirs::new(home, user).skills().as_path().to_owned()
+    }
+
     pub(crate) fn of_user(&self) -> &UserDirs {
         &self.user
     }

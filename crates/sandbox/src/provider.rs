@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::SandboxConfig;
 use crate::contract::{Capabilities, Layout, MountPoint, Sandbox, SandboxProvider};
-use crate::dirs::{ThreadDirs, UserDirs, let_read, safe_name};
+use crate::dirs::{ThreadDirs, let_read, safe_name};
 use crate::egress::Network;
 use crate::error::{Result, SandboxError};
 use crate::files::{Place, Root, Roots};
@@ -103,11 +103,6 @@ impl LocalSandboxProvider {
 
     pub fn thread_dirs(&self, thread: &ThreadId, user: &UserId) -> ThreadDirs {
         ThreadDirs::new(&self.shared.home, user, thread)
-    }
-
-    /// Where a user's own skills are; shown read-only at `/mnt/user-skills` if they are there.
-    pub fn user_skills(&self, user: &UserId) -> PathBuf {
-        UserDirs::new(&self.shared.home, user).skills().as_path().to_owned()
     }
 
     /// Where a path of a thread is on this machine: for showing it to the user, not for opening it.

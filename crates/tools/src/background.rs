@@ -11,6 +11,7 @@ use hart_sandbox::{Background, Exit, JobReport, JobState, MAX_BACKGROUND};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::command_env::CommandEnv;
 use crate::cut;
 use crate::lenient::{Count, Purpose};
 use crate::sandboxed::{Sandboxed, failed};
@@ -84,7 +85,8 @@ Prefer one status with wait_seconds over many without.";
         };
         let report = report
             .ok_or_else(|| failed(format!("no command in the background is called `{id}`; {}", known())))?;
-        Ok(fit(render_job(&report), self.0.limits.bash_chars).into())
+        let text = cx.run.scratch.get_or_default::<CommandEnv>().hide(render_job(&report));
+        Ok(fit(text, self.0.limits.bash_chars).into())
     }
 }
 

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::background::{self, render_job};
+use crate::command_env::CommandEnv;
 use crate::cut;
 use crate::lenient::{Flag, Purpose};
 use crate::sandboxed::{Sandboxed, explain, failed};
@@ -64,12 +65,16 @@ long output the middle is left out here and all of it is in a file whose path is
             return Err(failed("the command is empty; say what to run"));
         }
         let sandbox = self.0.acquire(cx).await?;
-        let saved = saved_output(cx, self.0.limits.bash_chars);
+        let secrets = cx.run.scratch.get_or_default::<CommandEnv>();
+        let env = secrets.get();
+        // A file would have what the result hides.
+        let saved = saved_output(cx, self.0.limits.bash_chars).filter(|_| env.is_empty());
         if args.background.0 {
-            return start(cx, sandbox, args.command, saved).await;
+            return start(cx, sandbox, args.command, env, saved).await;
         }
         let timeout = self.0.limits.bash_timeout;
         let mut exec = Exec::new(args.command).timeout(timeout);
+        exec.env = env;
         exec.save = saved.clone();
         let progress = Progress::default();
         // Side by side, so that a slow listener does not keep the command from being watched.
@@ -82,7 +87,7 @@ long output the middle is left out here and all of it is in a file whose path is
             progress.forward(cx),
         );
         let output = output.map_err(cannot_run)?;
-        let text = render(&output, timeout);
+        let text = secrets.hide(render(&output, timeout));
         let limit = self.0.limits.bash_chars;
         let mut artifact = json!({"ended": ended(output.exit)});
         let content = match saved {
@@ -97,6 +102,9 @@ long output the middle is left out here and all of it is in a file whose path is
                 }
                 text
             }
+            None if limit > 0 && text.chars().count() > limit => cut::middle(text, limit, |skipped| {
+                format!("\n... [middle truncated: {skipped} chars skipped; print less of it] ...\n")
+            }),
             None => text,
         };
         if let Some(key) = cx.effect {
@@ -153,16 +161,19 @@ async fn start(
     cx: &ToolContext<'_>,
     sandbox: Arc<dyn Sandbox>,
     command: String,
+    env: Vec<(String, String)>,
     saved: Option<Arc<SavedOutput>>,
 ) -> Result<ToolOutput, ToolError> {
     let background = cx.run.scratch.get_or_default::<Background>();
     let mut exec = Exec::new(command);
+    exec.env = env;
     exec.save = saved;
     let id = background.start(sandbox, exec).map_err(cannot_run)?;
     // What fails at once is told at once.
     let report = background.look(&id, background::FIRST_LOOK).await;
     let report = report.ok_or_else(|| failed("the command was forgotten; start it again"))?;
-    Ok(format!("Started in the background.\n{}", render_job(&report)).into())
+    let text = cx.run.scratch.get_or_default::<CommandEnv>().hide(render_job(&report));
+    Ok(format!("Started in the background.\n{text}").into())
 }
 
 fn cannot_run(error: SandboxError) -> ToolError {

@@ -6,6 +6,7 @@
 mod ask_clarification;
 mod background;
 mod bash;
+mod command_env;
 mod cut;
 mod fs;
 mod human_input;
@@ -27,6 +28,7 @@ use hart_kernel::{Tool, Typed};
 use hart_knowledge::skills::{Catalogue, Evolution};
 use hart_sandbox::{SandboxConfig, SandboxProvider};
 
+pub use command_env::{CommandEnv, without_secrets};
 pub use human_input::HumanInputResponse;
 pub use outline::outline;
 pub use output_budget::{ToolOutputConfig, line_preview, long_message_path};

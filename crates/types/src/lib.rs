@@ -8,6 +8,7 @@ mod id;
 mod interrupt;
 mod message;
 mod run;
+mod secrets;
 mod stop_reason;
 mod tool_call;
 mod usage;
@@ -23,6 +24,7 @@ pub use run::{
     CancelAction, Durability, EventId, IfExists, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect,
     PruneStrategy, RunStatus, StreamMode, ThreadStatus,
 };
+pub use secrets::{NotSecrets, Secrets};
 pub use stop_reason::StopReason;
 pub use tool_call::{InvalidToolCall, ToolCall, ToolCallChunk};
 pub use usage::{InputTokenDetails, OutputTokenDetails, UsageMetadata};

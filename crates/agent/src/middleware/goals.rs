@@ -7,25 +7,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hart_kernel::{
-    AgentEvent, ChatModel, ChatRequest, Command, Goto, HookResult, Middleware, ModelSettings, Reasoning,
-    RunContext, Schema, State, StateError, Update, async_trait, side_call,
+    AgentEvent, ChatModel, ChatRequest, Command, Goto, HookResult, MessageWrites, Middleware, ModelSettings,
+    Reasoning, RunContext, Schema, State, StateError, Update, async_trait, side_call,
 };
-use hart_types::Message;
+use hart_types::{Message, MessageId};
 use serde_json::json;
 
+use super::skills::newest_question;
 use crate::answer::stop_reason;
-use crate::goal::{Blocker, Evaluation, Goal, GoalConfig, GoalWrite, ThreadGoal, question};
+use crate::goal::{Blocker, Evaluation, Goal, GoalConfig, GoalWrite, OBJECTIVE_CHARS, ThreadGoal, question};
 use crate::reminder::background;
 
 /// Judges an agent that ends by the goal of its thread, and sends it on.
 ///
-/// A goal is the state key `goal`, set by a client with a run's input: `{"goal": "the tests pass"}`; `null` clears it.
+/// A goal is the state key `goal`, set by a client with a run's input: `{"goal": "the tests pass"}`; `null` clears it. A
+/// user sets it with the message `/goal the tests pass`, clears it with `/goal clear` and asks for it with `/goal`.
 /// When the agent ends its turn, a model judges from the end of the conversation. A goal that is reached is cleared. Where
 /// the agent could go on by itself (`goal_not_met_yet`) it is told what is missing and goes on, `max_continuations` times
-/// in a run at most, and not a third time in a row without anything new. What it costs is the run's; where the run has no
-/// room for it, the agent ends. Clients see `goal_evaluated` as a custom event.
+/// in a run at most (the goal's own number, where that is less), and not a third time in a row without anything new. What
+/// it costs is the run's; where the run has no room for it, the agent ends. Clients see `goal_evaluated` as a custom event.
 ///
-/// It is off by default: each end of a turn with a goal costs a model call.
+/// A thread without a goal costs nothing; one with a goal costs a model call at each end of a turn. With
+/// `enabled: false` a goal is kept and nobody is held to it; whoever sets one is told.
 #[derive(Clone)]
 pub struct Goals {
     config: GoalConfig,
@@ -69,6 +72,48 @@ impl Goals {
     }
 }
 
+/// What follows `/goal`, if a message begins with it.
+fn command(text: &str) -> Option<String> {
+    let rest = text.trim().strip_prefix("/goal")?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim().to_owned())
+}
+
+impl Goals {
+    /// Does what a user says about the goal; only who sets one has the agent work.
+    fn obey(&self, cx: &RunContext, words: &str, state: &State) -> Command {
+        let answer = |text: String| {
+            let answer = Message::ai(text).with_id(MessageId::generate());
+            Command::from(Update::none().messages(answer)).goto(Goto::End)
+        };
+        if !self.config.enabled {
+            return answer("Goals are off here. To have them: `goal: {enabled: true}`.".to_owned());
+        }
+        let known = state.get::<ThreadGoal>().and_then(Option::as_ref);
+        match (words, known) {
+            ("", None) => answer("There is no goal. `/goal what is to be reached` sets one.".to_owned()),
+            ("", Some(goal)) => answer(format!("The goal is: {}", goal.objective)),
+            ("clear" | "reset" | "off", _) => {
+                let mut done = answer("There is no goal any more.".to_owned());
+                done.update.extend(Update::none().set::<ThreadGoal>(GoalWrite::Clear));
+                done
+            }
+            // An attempt before a crash has set it.
+            (words, Some(goal)) if goal.objective == words => Command::none(),
+            (words, _) if words.chars().count() > OBJECTIVE_CHARS => {
+                answer(format!("A goal has at most {OBJECTIVE_CHARS} characters; say it shorter."))
+            }
+            (words, _) => {
+                let goal = Goal { objective: words.to_owned(), ..Goal::default() };
+                let goal = goal.completed(&self.config, cx.clock.now()).unwrap_or(goal);
+                let text =
+                    format!("The user has set a goal for this conversation. Work towards it now:\n{words}");
+                let update = Update::none().set::<ThreadGoal>(GoalWrite::Whole(Box::new(goal)));
+                update.messages(MessageWrites::append([background(CALLER, text)])).into()
+            }
+        }
+    }
+}
+
 const CALLER: &str = "goal";
 const PROMPT: &str = include_str!("../../prompts/goal.md");
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -81,27 +126,45 @@ impl Middleware for Goals {
     }
 
     async fn before_agent(&self, cx: &RunContext, state: &State) -> HookResult {
-        match state.get::<ThreadGoal>().cloned().flatten() {
-            // A person has spoken since.
-            Some(goal) if !cx.is_resuming() && goal.continuation_count > 0 => {
-                let goal = Goal { continuation_count: 0, no_progress_count: 0, ..goal };
-                Ok(Update::none().set::<ThreadGoal>(GoalWrite::Whole(Box::new(goal))).into())
-            }
-            _ => Ok(Command::none()),
+        if !cx.is_resuming()
+            && let Some(words) = newest_question(state).and_then(|message| command(&message.text()))
+        {
+            return Ok(self.obey(cx, &words, state));
         }
+        let Some(goal) = state.get::<ThreadGoal>().and_then(Option::as_ref) else {
+            return Ok(Command::none());
+        };
+        if !self.config.enabled {
+            tracing::warn!(
+                "a goal is set, and goals are off: nobody is held to it; set `goal.enabled: true`"
+            );
+            return Ok(Command::none());
+        }
+        // A person has spoken since.
+        let counts_anew = !cx.is_resuming() && goal.continuation_count > 0;
+        let completed = goal.completed(&self.config, cx.clock.now());
+        if !counts_anew && completed.is_none() {
+            return Ok(Command::none());
+        }
+        let mut goal = completed.unwrap_or_else(|| goal.clone());
+        if counts_anew {
+            (goal.continuation_count, goal.no_progress_count) = (0, 0);
+        }
+        Ok(Update::none().set::<ThreadGoal>(GoalWrite::Whole(Box::new(goal))).into())
     }
 
     async fn after_model(&self, cx: &RunContext, state: &State) -> HookResult {
         let Some(goal) = state.get::<ThreadGoal>().cloned().flatten() else { return Ok(Command::none()) };
-        if !has_ended(state) {
+        if !self.config.enabled || !has_ended(state) {
             return Ok(Command::none());
         }
+        let goal = goal.completed(&self.config, cx.clock.now()).unwrap_or(goal);
         let Some(evaluation) = self.evaluate(cx, &goal, state).await else { return Ok(Command::none()) };
         let goes_on = evaluation.blocker == Blocker::GoalNotMetYet && !evaluation.satisfied;
         let same = goal.last_evaluation.as_ref().is_some_and(|last| last.reason == evaluation.reason);
         let no_progress_count = if same { goal.no_progress_count + 1 } else { 0 };
-        let may = goal.continuation_count < self.config.max_continuations
-            && no_progress_count < self.config.max_no_progress_continuations;
+        let may = Some(goal.continuation_count) < goal.max_continuations
+            && Some(no_progress_count) < goal.max_no_progress_continuations;
         let event = json!({
             "type": "goal_evaluated", "objective": goal.objective, "evaluation": evaluation,
             "continues": goes_on && may, "continuation_count": goal.continuation_count,
@@ -117,7 +180,14 @@ impl Middleware for Goals {
             goal.objective, evaluation.reason
         );
         let continuation_count = goal.continuation_count + u32::from(sent_on);
-        let goal = Goal { continuation_count, no_progress_count, last_evaluation: Some(evaluation), ..goal };
+        let updated_at = Some(cx.clock.now());
+        let goal = Goal {
+            continuation_count,
+            no_progress_count,
+            updated_at,
+            last_evaluation: Some(evaluation),
+            ..goal
+        };
         let update = Update::none().set::<ThreadGoal>(GoalWrite::Whole(Box::new(goal)));
         Ok(match sent_on {
             true => Command::from(update.messages(background(CALLER, text))).goto(Goto::Model),

@@ -4,7 +4,7 @@
 //! so that all before it stays as it was.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hart_kernel::{
     Command, Goto, HookError, HookResult, MessageWrites, Middleware, ModelNext, ModelRequest, ModelResponse,
@@ -12,13 +12,15 @@ use hart_kernel::{
     ToolRequest, Update, async_trait,
 };
 use hart_knowledge::skills::{Catalogue, Evolution, MANIFEST, Skill, TroubleKind, activation, native_tool};
-use hart_types::{Body, Message, MessageId, ToolStatus};
+use hart_tools::CommandEnv;
+use hart_types::{Body, Message, MessageId, Secrets, ToolStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::escape;
 use crate::reminder::{background, is_from_user, reminder};
 use crate::skill_listing::{Listing, SkillsConfig, listing, needs_tools};
+use crate::skill_secrets::{bound, hidden, missing, with_note};
 
 /// Skills are disclosed in steps: the prompt has their names and descriptions, within
 /// [`SkillsConfig::prompt_tokens`]; the model reads a `SKILL.md` with `read_file` when a task fits, and what that names
@@ -28,19 +30,28 @@ use crate::skill_listing::{Listing, SkillsConfig, listing, needs_tools};
 /// A message that begins with `/name` activates a skill for the turn: its `SKILL.md` is put behind the message. A name
 /// that is not there but close to one is answered at once, without a model. While a skill is active that says
 /// `allowed-tools`, other tools are neither shown nor run; a skill is active too when the model has read its
-/// `SKILL.md`. Several active skills allow what any of them allows, and all tools if one of them says nothing.
+/// `SKILL.md`. Several active skills allow what any of them allows; one that says nothing adds nothing. Subagents are held
+/// to what is active where they were sent from, too.
 ///
 /// What it offers is one [`Catalogue`]: skills that change meanwhile count from the next agent on.
 #[derive(Clone, Debug, Default)]
 pub struct Skills {
     catalogue: Arc<Catalogue>,
+    /// Where what is active is looked up; for a subagent more than it is offered.
+    known: Arc<Catalogue>,
     config: SkillsConfig,
     evolution: Option<Arc<Evolution>>,
+    /// The list, where all of them are in it: it is the same for every run.
+    whole: Arc<OnceLock<Listing>>,
+    /// What came with the run for skills that ask for it.
+    secrets: Secrets,
+    /// Whether it is a subagent's: nobody names a skill to it, and what is active is so for all of its work.
+    is_lent: bool,
 }
 
 impl Skills {
     pub fn new(catalogue: Arc<Catalogue>, config: SkillsConfig) -> Self {
-        Self { catalogue, config, evolution: None }
+        Self { known: Arc::clone(&catalogue), catalogue, config, ..Self::default() }
     }
 
     /// Lets the model write skills, with `skill_manage`.
@@ -50,13 +61,42 @@ impl Skills {
         self
     }
 
+    /// Gives skills that ask for them what came with the run: to the environment of their commands alone. While there are
+    /// any, the live output of tools is not shown.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// Whether a skill may be used here.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.catalogue.usable(name).is_some()
+    }
+
+    /// For a subagent: those of these names, or all; none where it cannot read them. It writes none, and is held to what
+    /// its sender is held to.
+    pub(crate) fn lent(&self, names: Option<&[String]>, reads: bool) -> Self {
+        let catalogue = match names {
+            _ if !reads => Arc::default(),
+            Some(names) => Arc::new(self.catalogue.only(names)),
+            None => Arc::clone(&self.catalogue),
+        };
+        let (known, secrets) = (Arc::clone(&self.known), self.secrets.clone());
+        Self { known, secrets, is_lent: true, ..Self::new(catalogue, self.config.clone()) }
+    }
+
     /// What is done about a message that begins with `/name`.
-    async fn activate(&self, name: &str, message: &Message) -> Result<Command, HookError> {
+    async fn activate(&self, cx: &RunContext, name: &str, message: &Message) -> Result<Command, HookError> {
         let active = |names: Vec<String>| Update::none().set::<ActiveSkills>(Active::begun(message, names));
         if let Some(skill) = self.catalogue.usable(name) {
             let text = match body(skill).await {
                 Ok(body) => shown(skill, &body),
                 Err(error) => format!("The skill `{name}` cannot be read: {error}. Tell the user."),
+            };
+            let text = match missing(&self.secrets, skill, cx.attempt > 1) {
+                Some(note) => format!("{text}\n\n{note}"),
+                None => text,
             };
             let writes = MessageWrites::append([background(NAME, text)]);
             return Ok(active(vec![name.to_owned()]).messages(writes).into());
@@ -93,19 +133,21 @@ impl Skills {
     /// The tools that may be used now; `None` is all.
     fn allowed(&self, state: &State) -> Option<BTreeSet<&str>> {
         let active = state.get::<ActiveSkills>()?;
-        let skills: Vec<&Arc<Skill>> =
-            active.names.iter().filter_map(|name| self.catalogue.usable(name)).collect();
-        if skills.is_empty() {
+        let skills = active.names.iter().filter_map(|name| self.known.usable(name));
+        let lists: Vec<&Vec<String>> =
+            skills.filter_map(|skill| skill.manifest.allowed_tools.as_ref()).collect();
+        // Whoever asks for nothing does not lift what another one asks for.
+        if lists.is_empty() {
             return None;
         }
-        let mut allowed: BTreeSet<&str> = ALWAYS.into_iter().collect();
-        for skill in skills {
-            allowed.extend(skill.manifest.allowed_tools.as_ref()?.iter().map(|tool| native_tool(tool)));
-        }
-        Some(allowed)
+        let listed = lists.into_iter().flatten().map(|tool| native_tool(tool));
+        Some(ALWAYS.into_iter().chain(listed).collect())
     }
 
     fn list(&self, cx: &RunContext, request: &ModelRequest) -> (Listing, bool) {
+        if let Some(whole) = self.whole.get() {
+            return (whole.clone(), false);
+        }
         let told = cx.scratch.get_or_default::<Told>();
         let mut told = told.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = request.state.get::<SkillsListed>();
@@ -116,6 +158,9 @@ impl Skills {
             let count = |text: &str| request.model.count_text(text);
             listing(&self.catalogue, &self.config, &question.unwrap_or_default(), kept, &count)
         });
+        if listing.chosen.is_none() {
+            let _ = self.whole.set(listing.clone());
+        }
         let is_new = listing.chosen.is_some() && listing.chosen.as_ref() != kept;
         (listing.clone(), is_new)
     }
@@ -142,7 +187,11 @@ impl Middleware for Skills {
     }
 
     async fn before_agent(&self, cx: &RunContext, state: &State) -> HookResult {
-        if cx.is_resuming() {
+        if !self.secrets.is_empty() {
+            // A value may come in pieces, which nobody would recognise.
+            cx.mute_tools();
+        }
+        if cx.is_resuming() || self.is_lent {
             return Ok(Command::none());
         }
         let Some(message) = newest_question(state) else { return Ok(Command::none()) };
@@ -152,7 +201,7 @@ impl Middleware for Skills {
             return Ok(Command::none());
         }
         match activation(&message.text()) {
-            Some((name, _)) => self.activate(name, &message).await,
+            Some((name, _)) => self.activate(cx, name, &message).await,
             // What was active in the turn before is so no longer.
             None if known.is_some_and(|known| !known.names.is_empty()) => {
                 Ok(Update::none().set::<ActiveSkills>(Active::begun(&message, Vec::new())).into())
@@ -198,10 +247,20 @@ impl Middleware for Skills {
             return Ok(refused(&request, &allowed));
         }
         let read = self.skill_read(&tool, &request);
+        if !self.secrets.is_empty() && tool == BASH {
+            cx.scratch.get_or_default::<CommandEnv>().set(bound(&self.secrets, self.trusted(&request.state)));
+        }
         let mut outcome = next.run(request).await?;
+        if let Some(message) = hidden(&outcome.message, &self.secrets) {
+            outcome.message = message;
+        }
         let worked =
             matches!(&outcome.message.body, Body::Tool(result) if result.status == ToolStatus::Success);
         if let Some(name) = read.filter(|_| worked) {
+            let skill = self.catalogue.usable(&name).filter(|skill| skill.manifest.secrets_autonomous);
+            if let Some(note) = skill.and_then(|skill| missing(&self.secrets, skill, cx.attempt > 1)) {
+                with_note(&mut outcome.message, &note);
+            }
             let update =
                 Update::none().set::<ActiveSkills>(Active { names: vec![name], ..Active::default() });
             outcome.command.update.extend(update);
@@ -211,6 +270,15 @@ impl Middleware for Skills {
 }
 
 impl Skills {
+    /// The active skills whose commands get secrets: the one the user named, and those that may without being named.
+    fn trusted<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a Skill> {
+        let active = state.get::<ActiveSkills>();
+        let names = active.map_or(&[][..], |active| active.names.as_slice());
+        let named = active.and_then(|active| active.named.as_deref());
+        let usable = names.iter().filter_map(|name| self.known.usable(name)).map(Arc::as_ref);
+        usable.filter(move |skill| skill.manifest.secrets_autonomous || named == Some(skill.name()))
+    }
+
     /// The skill whose `SKILL.md` a call reads, unless it is active already.
     fn skill_read(&self, tool: &str, request: &ToolRequest) -> Option<String> {
         let path = request.call.args.get("path").or_else(|| request.call.args.get("file_path"));
@@ -222,6 +290,7 @@ impl Skills {
 }
 
 const READ: &str = "read_file";
+const BASH: &str = "bash";
 
 fn refused(request: &ToolRequest, allowed: &BTreeSet<&str>) -> ToolOutcome {
     let call = &request.call;
@@ -255,7 +324,7 @@ fn shown(skill: &Skill, body: &str) -> String {
 }
 
 /// The user's words that nobody has answered yet.
-fn newest_question(state: &State) -> Option<Arc<Message>> {
+pub(super) fn newest_question(state: &State) -> Option<Arc<Message>> {
     let unanswered = state
         .messages()
         .iter()
@@ -277,12 +346,21 @@ pub struct ActiveSkills;
 pub struct Active {
     pub message: Option<MessageId>,
     pub names: Vec<String>,
+    /// The one that the user asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named: Option<String>,
 }
 
 impl Active {
+    /// What a subagent begins with.
+    pub(crate) fn passed_on(&self) -> Self {
+        Self { message: Some(MessageId::generate()), ..self.clone() }
+    }
+
     fn begun(message: &Message, names: Vec<String>) -> Self {
         // A message without an id still begins a turn.
-        Self { message: Some(message.id.clone().unwrap_or_else(MessageId::generate)), names }
+        let message = Some(message.id.clone().unwrap_or_else(MessageId::generate));
+        Self { message, named: names.first().cloned(), names }
     }
 }
 

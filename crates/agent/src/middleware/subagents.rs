@@ -2,19 +2,20 @@
 //!
 //! Invariant: a delegation that is not made is answered with why; one that is made enters the ledger.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hart_kernel::{
     Command, HookError, HookResult, Middleware, ModelNext, ModelRequest, ModelResponse, RunContext, Schema,
     State, StateError, Tool, ToolNext, ToolOutcome, ToolRequest, Update, async_trait,
 };
-use hart_types::{Message, RunId, ToolCall, ToolCallId, ToolStatus};
+use hart_types::{Message, MessageId, RunId, ToolCall, ToolStatus};
 use tokio::sync::Semaphore;
 
 use super::{RunUsage, UsageTotals};
 use crate::subagents::{
     Delegated, Delegations, Kind, OnExcess, Outcomes, Recall, Reminded, SubagentsConfig, TASK, Task, Turn,
+    TurnWrite,
 };
 use crate::{Delegation, Listed};
 
@@ -58,22 +59,34 @@ impl Subagents {
         }
     }
 
-    /// Why a delegation is not made, or how it is.
+    /// Why a delegation is not made, or how it is. One that is made counts from here on.
     fn admit(&self, cx: &RunContext, request: &ToolRequest) -> Admission {
-        let place = Place::of(request, &root(cx));
-        let (most, in_all) = (self.config.max_concurrent as usize, self.config.max_total_per_run as usize);
-        if place.before + place.nth >= in_all {
+        let answer = answer_of(request);
+        let turn = request.state.get::<Turn>();
+        let (before, of_answer) = turn.map_or((0, 0), |turn| turn.counted(answer.as_ref()));
+        let on_their_way = cx.scratch.get_or_default::<OnTheirWay>();
+        let mut on_their_way = on_their_way.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if on_their_way.0 != answer {
+            *on_their_way = (answer, 0);
+        }
+        let nth = of_answer + on_their_way.1;
+        let (most, in_all) = (self.config.max_concurrent, self.config.max_total_per_run);
+        if before + nth >= in_all {
             return Admission::Refused(format!(
                 "{in_all} delegations are the limit of a run. Do the rest yourself, or answer with what you have"
             ));
         }
-        match self.config.on_excess {
-            OnExcess::Refuse if place.nth >= most => Admission::Refused(format!(
-                "{most} delegations are the limit of an answer. Wait for the reports, then send this one again"
-            )),
+        let admission = match self.config.on_excess {
+            OnExcess::Refuse if nth >= most => {
+                return Admission::Refused(format!(
+                    "{most} delegations are the limit of an answer. Wait for the reports, then send this one again"
+                ));
+            }
             OnExcess::Queue => Admission::InTurn,
             OnExcess::Refuse => Admission::AtOnce,
-        }
+        };
+        on_their_way.1 += 1;
+        admission
     }
 }
 
@@ -100,12 +113,13 @@ impl Middleware for Subagents {
     }
 
     async fn before_agent(&self, cx: &RunContext, state: &State) -> HookResult {
-        let begun = state.get::<Turn>().filter(|_| cx.is_resuming()).cloned();
-        let root = begun.clone().unwrap_or_else(|| cx.run_id.clone());
+        // After a question or a crash it is the same task, and what it has sent counts.
+        let begun = state.get::<Turn>().filter(|turn| cx.is_resuming() || turn.run == cx.run_id);
+        let root = begun.map_or(&cx.run_id, |turn| &turn.run).clone();
         let _ = cx.scratch.get_or_default::<Root>().0.set(root.clone());
         Ok(match begun {
             Some(_) => Command::none(),
-            None => Update::none().set::<Turn>(root).into(),
+            None => Update::none().set::<Turn>(TurnWrite::Begun(root)).into(),
         })
     }
 
@@ -141,11 +155,14 @@ impl Middleware for Subagents {
             Admission::AtOnce => None,
         };
         let id = request.call.id.clone().unwrap_or_else(|| "".into());
+        let answer = answer_of(&request);
         let counts_usage = request.state.get::<RunUsage>().is_some();
         let mut made = next.run(request).await?;
         let Some(outcome) = cx.scratch.get_or_default::<Outcomes>().take(&id) else { return Ok(made) };
         outcome.mark(&mut made.message);
-        let mut update = Update::none().set::<Delegations>(Delegated::of(&id, root(cx), &outcome));
+        let mut update = Update::none()
+            .set::<Delegations>(Delegated::of(&id, root(cx), &outcome))
+            .set::<Turn>(TurnWrite::Sent { answer });
         if counts_usage {
             update.extend(booked(cx, outcome.usage));
         }
@@ -191,25 +208,13 @@ impl Turns {
     }
 }
 
-/// Where a delegation stands.
-struct Place {
-    /// Among those of its answer, from 0.
-    nth: usize,
-    /// Those of the task before this answer.
-    before: usize,
-}
+/// Those of an answer that were let through and are not in the state yet. Never held across an await.
+#[derive(Default)]
+struct OnTheirWay(Mutex<(Option<MessageId>, u32)>);
 
-impl Place {
-    fn of(request: &ToolRequest, root: &RunId) -> Self {
-        let answer = request.state.messages().iter().rev().find(|message| message.as_ai().is_some());
-        let calls = answer.map_or(&[][..], |answer| answer.tool_calls());
-        let tasks: Vec<&ToolCallId> =
-            calls.iter().filter(|call| call.name == TASK).filter_map(|call| call.id.as_ref()).collect();
-        let nth = tasks.iter().position(|id| request.call.id.as_ref() == Some(id)).unwrap_or_default();
-        let ledger = request.state.get::<Delegations>().map_or(&[][..], Vec::as_slice);
-        let before = ledger.iter().filter(|entry| entry.run_id == *root && !tasks.contains(&&entry.id));
-        Self { nth, before: before.count() }
-    }
+/// The answer that a call stands in.
+fn answer_of(request: &ToolRequest) -> Option<MessageId> {
+    request.state.messages().iter().rev().find(|message| message.as_ai().is_some())?.id.clone()
 }
 
 fn refused(call: &Arc<ToolCall>, why: &str) -> ToolOutcome {

@@ -9,7 +9,7 @@ use hart_kernel::{Agent, BuildError, ChatModel, Middleware, ModelSettings, Outpu
 use hart_sandbox::Tier;
 
 use super::{BASH, Kind, NEVER, Subagent, SubagentsConfig};
-use crate::middleware::Sandbox;
+use crate::middleware::{Sandbox, Skills};
 use crate::{Features, WorkingDirectory, chain};
 
 /// What subagents take over from the agent they work for.
@@ -100,6 +100,7 @@ fn kind(
             it.name
         )));
     }
+    features.skills = skills(around.features, &it, has(READ_FILE));
     let sees = has(VIEW_IMAGE);
     let middleware = it.middleware.iter().chain(around.everywhere).cloned().collect();
     // The middleware brings it along.
@@ -128,12 +129,29 @@ fn kind(
         max_turns,
         timeout: it.timeout.unwrap_or(seconds),
         max_tokens: it.max_tokens.or(shared_tokens),
-        is_structured: it.result.is_some(),
+        result: it.result,
+        knows_skills: around.features.skills.is_some(),
         name: it.name,
     })
 }
 
 const VIEW_IMAGE: &str = "view_image";
+const READ_FILE: &str = "read_file";
+
+/// Of the lead agent's skills those it may use, and what it is held to.
+fn skills(features: &Features, it: &Subagent, reads: bool) -> Option<Skills> {
+    let all = features.skills.as_ref()?;
+    let names = it.skills.as_deref();
+    for missing in names.unwrap_or_default().iter().filter(|name| !all.offers(name)) {
+        // They come and go; whoever sends it may still want the rest.
+        let (name, skill) = (&it.name, missing.escape_debug());
+        tracing::warn!("the subagent `{name}` names the skill `{skill}`, which is not there or switched off");
+    }
+    if !reads && names.is_some_and(|names| !names.is_empty()) {
+        tracing::warn!("the subagent `{}` has skills and no `{READ_FILE}` to read them with", it.name);
+    }
+    Some(all.lent(names, reads))
+}
 
 /// Those it may use, and its own.
 fn chosen(all: Vec<Arc<dyn Tool>>, it: &Subagent) -> Result<Vec<Arc<dyn Tool>>, BuildError> {

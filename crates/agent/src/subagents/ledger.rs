@@ -105,17 +105,55 @@ fn rendered<'a>(entries: impl Iterator<Item = &'a Delegated>) -> String {
     text
 }
 
-/// The run that the current task was begun with.
+/// The run that the current task was begun with, and how many it has sent. The ledger forgets; this does not.
 pub(crate) struct Turn;
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    pub(crate) run: RunId,
+    /// Before the answer that was counted last.
+    before: u32,
+    answer: Option<MessageId>,
+    of_answer: u32,
+}
+
+/// A task begins, or somebody was sent by an answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum TurnWrite {
+    Begun(RunId),
+    Sent { answer: Option<MessageId> },
+}
+
+impl Sent {
+    fn begun(run: RunId) -> Self {
+        Self { run, before: 0, answer: None, of_answer: 0 }
+    }
+
+    /// How many were sent before this answer, and how many by it: some may have come back before a pause.
+    pub(crate) fn counted(&self, answer: Option<&MessageId>) -> (u32, u32) {
+        match self.answer.as_ref() == answer {
+            true => (self.before, self.of_answer),
+            false => (self.before + self.of_answer, 0),
+        }
+    }
+}
+
 impl StateKey for Turn {
-    type Value = RunId;
-    type Update = RunId;
+    type Value = Sent;
+    type Update = TurnWrite;
     const NAME: &'static str = "__delegating__";
     const SCOPE: Scope = Scope::Private;
 
-    fn reduce(_: Option<RunId>, run: RunId) -> Result<RunId, ReduceError> {
-        Ok(run)
+    fn reduce(current: Option<Sent>, write: TurnWrite) -> Result<Sent, ReduceError> {
+        Ok(match write {
+            TurnWrite::Begun(run) => Sent::begun(run),
+            TurnWrite::Sent { answer } => {
+                let current = current.unwrap_or_else(|| Sent::begun("".into()));
+                let (before, of_answer) = current.counted(answer.as_ref());
+                Sent { before, of_answer: of_answer + 1, answer, ..current }
+            }
+        })
     }
 }
 

@@ -10,8 +10,8 @@ use hart_types::{Body, Message, ToolCallId, ToolStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Kind;
 use super::ledger::{brief, sha256};
+use super::{Kind, schema};
 use crate::answer::stop_reason;
 use crate::middleware::{RunUsage, UsageTotals};
 
@@ -105,12 +105,12 @@ fn problem(kind: &Kind, said: &str) -> Option<String> {
     if said.is_empty() {
         return Some("it ended without a word".to_owned());
     }
-    if kind.is_structured
-        && let Err(error) = serde_json::from_str::<Value>(said)
-    {
-        return Some(format!("its report is not the JSON that was asked for: {error}"));
+    let schema = kind.result.as_ref()?;
+    match serde_json::from_str::<Value>(said) {
+        Ok(report) => schema::mismatch(schema, &report)
+            .map(|why| format!("its report does not fit what was asked for: {why}")),
+        Err(error) => Some(format!("its report is not the JSON that was asked for: {error}")),
     }
-    None
 }
 
 fn in_full(error: &dyn std::error::Error) -> String {

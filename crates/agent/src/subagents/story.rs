@@ -70,9 +70,12 @@ impl Story {
         let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
         so_far.heard = Instant::now();
         let AgentEvent::Message(message) = event else { return None };
-        let ai = message.as_ai()?;
+        // What its tools bring back is a step as what it says is one.
+        if message.as_ai().is_none() && message.as_tool_result().is_none() {
+            return None;
+        }
         so_far.messages += 1;
-        if let Some(usage) = &ai.usage {
+        if let Some(usage) = message.as_ai().and_then(|ai| ai.usage.as_ref()) {
             so_far.input_tokens += usage.input_tokens;
             so_far.output_tokens += usage.output_tokens;
         }

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::outcome::{self, Outcomes};
 use super::story::Story;
 use super::{Kind, share};
+use crate::middleware::ActiveSkills;
 
 pub(crate) const TASK: &str = "task";
 
@@ -115,7 +116,7 @@ impl Tool for Task {
         if !child.goes_on() {
             story.begins(&args.description, kind).await;
         }
-        let (report, stalled) = self.watch(&child, &story, prompt).await;
+        let (report, stalled) = self.watch(&child, &story, given(cx, kind, prompt)).await;
         let turns = (child.budget().used().model_calls, child.budget().limits().model_calls);
         let outcomes = cx.run.scratch.get_or_default::<Outcomes>();
         let Some(outcome) = outcome::judge(kind, &args.description, &report, turns, stalled) else {
@@ -131,8 +132,8 @@ impl Tool for Task {
 
 impl Task {
     /// Lets the subagent work until it ends, or has been silent for too long: then for how many seconds.
-    async fn watch(&self, child: &Child, story: &Story, prompt: &str) -> (RunReport, Option<f64>) {
-        let mut working = std::pin::pin!(child.run(Update::none().messages(Message::human(prompt))));
+    async fn watch(&self, child: &Child, story: &Story, task: Update) -> (RunReport, Option<f64>) {
+        let mut working = std::pin::pin!(child.run(task));
         tokio::select! {
             biased;
             report = &mut working => (report, None),
@@ -141,5 +142,14 @@ impl Task {
                 (working.await, Some(self.patience.as_secs_f64()))
             }
         }
+    }
+}
+
+/// The task, and the skills whose tools its sender is held to: delegation is no way around them.
+fn given(cx: &ToolContext<'_>, kind: &Kind, prompt: &str) -> Update {
+    let task = Update::none().messages(Message::human(prompt));
+    match cx.state.get::<ActiveSkills>().filter(|active| kind.knows_skills && !active.names.is_empty()) {
+        Some(active) => task.set::<ActiveSkills>(active.passed_on()),
+        None => task,
     }
 }

@@ -37,7 +37,8 @@ pub struct MiddlewareConfig {
     /// `budget` and `token_budget` together.
     pub budget: Option<BudgetConfig>,
     pub title: Option<TitleConfig>,
-    pub goal: Option<GoalConfig>,
+    /// Off, it still tells whoever sets a goal.
+    pub goal: GoalConfig,
     pub view_image: Option<ViewImageConfig>,
     pub tool_selection: Option<ToolSelectionConfig>,
     pub unsupported_content: bool,
@@ -73,7 +74,7 @@ impl MiddlewareConfig {
             token_usage: is_on(tree, "token_usage", findings),
             budget: budget(tree, findings),
             title: title.enabled.then_some(title),
-            goal: goal.enabled.then_some(goal),
+            goal,
             view_image: switched(tree, "view_image", true, findings),
             tool_selection: selection.enabled.then_some(selection),
             unsupported_content: is_on(tree, "unsupported_content", findings),

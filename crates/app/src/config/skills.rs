@@ -22,16 +22,18 @@ pub struct SkillsSettings {
     pub lock: bool,
     pub scan: bool,
     /// Whether agents may write skills.
-    pub evolution: Option<EvolutionSettings>,
+    pub evolution: bool,
+    /// Who looks at what is written or taken in.
+    pub review: ReviewSettings,
     /// `extensions_config.json`: which skills are on.
     pub states: PathBuf,
 }
 
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct EvolutionSettings {
+pub struct ReviewSettings {
     /// The model that reviews; without it the one that answers.
-    pub reviewer: Option<String>,
+    pub model: Option<String>,
     pub fail_closed: bool,
 }
 
@@ -111,9 +113,8 @@ impl SkillsSettings {
             path,
             lock,
             scan: scan.enabled,
-            evolution: evolution
-                .enabled
-                .then_some(EvolutionSettings { reviewer, fail_closed: evolution.security_fail_closed }),
+            evolution: evolution.enabled,
+            review: ReviewSettings { model: reviewer, fail_closed: evolution.security_fail_closed },
             states: if beside.is_file() { beside } else { home.join(STATES) },
         }
     }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hart_agent::{OnExcess, SubagentsConfig, TokenBudget};
+use hart_agent::{OnExcess, Subagent, SubagentsConfig, TokenBudget};
+use hart_knowledge::skills::{Skill, SkillAgent, native_tool};
 use serde::Deserialize;
 
 use super::nearest::nearest;
@@ -59,7 +60,7 @@ pub struct SubagentEntry {
     pub disallowed_tools: Option<Vec<String>>,
     /// A configured name; `inherit` and nothing are the agent's own.
     pub model: Option<String>,
-    /// Read; skills are chosen by the agent.
+    /// Of the agent's skills, only these; none for an empty list.
     pub skills: Option<Vec<String>>,
     pub max_turns: Option<u32>,
     pub timeout_seconds: Option<f64>,
@@ -70,6 +71,31 @@ impl SubagentEntry {
     /// The configured model it names.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref().filter(|name| *name != "inherit")
+    }
+
+    /// One that a skill brings along. It has no tool that the skill itself does not allow.
+    pub(crate) fn from_skill(skill: &Skill, agent: &SkillAgent) -> Self {
+        let native = |names: &[String]| -> Vec<String> {
+            names.iter().map(|name| native_tool(name).to_owned()).collect()
+        };
+        let allowed = skill.manifest.allowed_tools.as_deref().map(native);
+        let tools = match (agent.tools.as_deref().map(native), allowed) {
+            (Some(wanted), Some(allowed)) => {
+                Some(wanted.into_iter().filter(|tool| allowed.contains(tool)).collect())
+            }
+            (wanted, allowed) => wanted.or(allowed),
+        };
+        Self {
+            description: Some(agent.description.clone()),
+            system_prompt: Some(agent.system_prompt.clone()),
+            tools,
+            disallowed_tools: Some(native(&agent.disallowed_tools)),
+            model: agent.model.clone(),
+            skills: agent.skills.clone(),
+            max_turns: agent.max_turns,
+            timeout_seconds: agent.timeout_seconds,
+            token_budget: None,
+        }
     }
 }
 
@@ -124,6 +150,9 @@ impl DelegationConfig {
                 check(tree, kind, name, entry, findings);
             }
         }
+        if let Some(budget) = tree.get("subagents").and_then(|section| section.get("token_budget")) {
+            check_budget("subagents.token_budget", budget, findings);
+        }
         for (name, entry) in &read.remote {
             check_remote(tree, name, entry, findings);
         }
@@ -149,11 +178,22 @@ fn check(tree: &Node, kind: &str, name: &str, entry: &SubagentEntry, findings: &
     let node = tree.get("subagents").and_then(|section| section.get(kind)).and_then(|map| map.get(name));
     let Some(node) = node else { return };
     let path = format!("subagents.{kind}.{}", name.escape_debug());
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(is_word) {
+        let help = "write letters, digits, `-` and `_`, 64 at most";
+        findings.problem(&node.mark, format!("{path}: a subagent cannot be called that"), help);
+    }
+    if let Some(budget) = node.get("token_budget") {
+        check_budget(&format!("{path}.token_budget"), budget, findings);
+    }
+    if kind == "agents" {
+        check_override(tree, &path, name, node, findings);
+    }
     if kind == "custom_agents" && entry.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
         let help = "add `description:`; it is what the agent chooses by";
         findings.problem(&node.mark, format!("{path}: a subagent needs a description"), help);
     }
-    if entry.timeout_seconds.is_some_and(|seconds| seconds <= 0.0) {
+    if entry.timeout_seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
         let help = "write a number of seconds above zero";
         findings.problem(&node.mark, format!("{path}.timeout_seconds: no time at all"), help);
     }
@@ -172,6 +212,43 @@ fn check(tree: &Node, kind: &str, name: &str, entry: &SubagentEntry, findings: &
         };
         let model = model.escape_debug();
         findings.problem(&mark, format!("{path}.model: there is no model `{model}`{near}"), help);
+    }
+}
+
+/// What `agents` changes; the rest of one is said where it is made.
+fn check_override(tree: &Node, path: &str, name: &str, node: &Node, findings: &mut Findings) {
+    for key in ["description", "system_prompt", "tools", "disallowed_tools"] {
+        if let Some(field) = node.get(key) {
+            let help = "say it in `subagents.custom_agents`; one of a built-in's name takes its place";
+            findings.problem(&field.mark, format!("{path}.{key}: this is not changed here"), help);
+        }
+    }
+    let custom = tree.get("subagents").and_then(|section| section.get("custom_agents"));
+    let is_own = custom.is_some_and(|custom| custom.get(name).is_some());
+    if !is_own && Subagent::built_in(name).is_none() {
+        let place = findings.place(&node.mark);
+        let message =
+            format!("{path}: changes something only if a file or a skill has a subagent of that name");
+        findings.warn(place, message);
+    }
+}
+
+/// DeerFlow's keys, of which some say nothing here.
+fn check_budget(path: &str, node: &Node, findings: &mut Findings) {
+    const KNOWN: [&str; 6] = [
+        "enabled",
+        "max_tokens",
+        "max_input_tokens",
+        "max_output_tokens",
+        "warn_threshold",
+        "hard_stop_threshold",
+    ];
+    for key in node.keys().filter(|key| !KNOWN.contains(key)) {
+        if let Some(field) = node.get(key) {
+            let near = nearest(key, KNOWN).map(|near| format!("did you mean `{near}`?"));
+            let help = near.unwrap_or_else(|| "write `enabled` and `max_tokens`".to_owned());
+            findings.problem(&field.mark, format!("{path}: there is no key `{}`", key.escape_debug()), help);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Skills, for whoever asks over HTTP.
 //!
-//! Invariant: what is taken in goes through the library's own door; findings against it cannot be passed over here.
+//! Invariant: what is taken in goes through the same door as everywhere; what speaks against it cannot be passed over here.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::file;
 use crate::app::OWNER;
 use crate::workshop::Workshop;
-use crate::{home, wire};
+use crate::{home, review, wire};
 
 #[async_trait]
 impl Skills for Workshop {
@@ -29,10 +29,11 @@ impl Skills for Workshop {
 
     async fn enable(&self, name: &str, enabled: bool) -> Result<(), FileError> {
         let (library, home, name) = (Arc::clone(&self.skills), self.config.home.clone(), name.to_owned());
+        let own = self.user_skills(&OWNER.into());
         let switched = tokio::task::spawn_blocking(move || {
             home::prepare(&home)?;
             library.prepare_once()?;
-            library.set_enabled(&name, enabled, wire::now())
+            library.set_enabled(&name, enabled, Some(&own), wire::now())
         });
         match switched.await {
             Ok(Ok(())) => Ok(()),
@@ -44,23 +45,24 @@ impl Skills for Workshop {
 
     async fn install(&self, of: &Workspace, path: &str) -> Result<String, FileError> {
         let bytes = file(self, of, path).await?;
-        let (library, home, place) = (Arc::clone(&self.skills), self.config.home.clone(), path.to_owned());
-        let installed = tokio::task::spawn_blocking(move || {
+        let place = path.to_owned();
+        let read = tokio::task::spawn_blocking(move || {
             let no_skill = |source| InstallError::NoPackage { place: place.clone(), source };
             let package = Package::read_archive(&bytes, &Limits::default()).map_err(no_skill)?;
-            let inspected = Inspected::of(package, None).map_err(no_skill)?;
-            let name = inspected.name().unwrap_or_default().to_owned();
-            let ready = home::prepare(&home).and_then(|()| library.prepare_once());
-            ready.map_err(|source| InstallError::Io { name, source })?;
-            library.install(&place, inspected, InstallOptions::default(), wire::now())
+            Inspected::of(package, None).map_err(no_skill)
         });
-        match installed.await {
-            Ok(Ok(installed)) => Ok(installed.name),
-            Ok(Err(InstallError::Exists { .. })) => Err(FileError::Exists),
-            Ok(Err(InstallError::Io { source, .. })) => Err(FileError::Failed(source.to_string())),
-            Ok(Err(error)) => Err(FileError::Refused(in_full(&error))),
-            Err(error) => Err(FileError::Failed(error.to_string())),
-        }
+        let read = read.await.map_err(|error| FileError::Failed(error.to_string()))?;
+        let installed = match read {
+            Ok(inspected) => {
+                review::take_in(self, path.to_owned(), inspected, InstallOptions::default()).await
+            }
+            Err(error) => Err(error),
+        };
+        installed.map(|installed| installed.name).map_err(|error| match error {
+            InstallError::Exists { .. } => FileError::Exists,
+            InstallError::Io { source, .. } => FileError::Failed(source.to_string()),
+            error => FileError::Refused(in_full(&error)),
+        })
     }
 }
 
@@ -75,9 +77,9 @@ fn in_full(error: &InstallError) -> String {
 }
 
 /// All of them, also before the first run.
-async fn catalogue(workshop: &Workshop) -> Arc<Catalogue> {
+pub(super) async fn catalogue(workshop: &Workshop) -> Arc<Catalogue> {
     let library = Arc::clone(&workshop.skills);
-    let own = workshop.sandboxes.user_skills(&OWNER.into());
+    let own = workshop.user_skills(&OWNER.into());
     let looked = tokio::task::spawn_blocking(move || {
         if let Err(error) = library.prepare_once() {
             tracing::warn!(%error, "the skills that come with hart cannot be laid out");
@@ -88,13 +90,14 @@ async fn catalogue(workshop: &Workshop) -> Arc<Catalogue> {
 }
 
 /// As DeerFlow's clients see it.
-fn told(skill: &Skill) -> Value {
+pub(super) fn told(skill: &Skill) -> Value {
     json!({
         "name": skill.name(),
         "description": skill.manifest.description,
         "license": skill.manifest.license,
-        "category": skill.root.name(),
+        // Its frontend has two kinds.
+        "category": if skill.root == Root::Public { "public" } else { "custom" },
         "enabled": skill.enabled,
-        "editable": skill.root != Root::Public,
+        "editable": skill.root == Root::User,
     })
 }

@@ -11,7 +11,7 @@ use hart_agent::middleware::{
     ToolError, ToolOutputBudget, ToolRetry, ToolSelection, UntrustedContent, ViewImage,
 };
 use hart_kernel::{BuildError, Middleware, Toggle};
-use hart_knowledge::skills::Evolution;
+use hart_knowledge::skills::{Evolution, Reviewer};
 
 use super::helper;
 use crate::agents::Order;
@@ -55,7 +55,7 @@ pub(super) fn of(workshop: &Workshop, order: &Order, sandbox: Sandbox) -> Result
         token_usage: parts.token_usage.into(),
         budget: part(parts.budget, Budget::new),
         title: part(title, |title| title),
-        goals: part(goals, |goals| goals),
+        goals: goals.into(),
         remote_subagents: remote(workshop),
         view_image: part(parts.view_image, |config| ViewImage::new(shown, config)),
         tool_selection: part(parts.tool_selection, ToolSelection::new),
@@ -105,14 +105,15 @@ fn summarization(
 
 fn skills(workshop: &Workshop, order: &Order) -> Result<Option<Skills>, BuildError> {
     let Some(offered) = workshop.config.skills.offered.clone() else { return Ok(None) };
-    let made = Skills::new(Arc::clone(&order.skills.catalogue), offered);
-    let (Some(evolution), Some(user)) = (&workshop.config.skills.evolution, &order.skills.user) else {
+    let made = Skills::new(Arc::clone(&order.skills.catalogue), offered).with_secrets(order.secrets.clone());
+    let (true, Some(user)) = (workshop.config.skills.evolution, &order.skills.user) else {
         return Ok(Some(made));
     };
-    let reviewer = helper(workshop, evolution.reviewer.as_deref())?;
-    let reviewer = reviewer.unwrap_or_else(|| Arc::clone(&order.model.model));
-    let library = Arc::clone(&workshop.skills);
-    Ok(Some(made.evolving(Evolution::new(library, user.clone(), Some(reviewer), evolution.fail_closed))))
+    let review = &workshop.config.skills.review;
+    let model = helper(workshop, review.model.as_deref())?;
+    let model = model.unwrap_or_else(|| Arc::clone(&order.model.model));
+    let reviewer = Reviewer::new(Some(model), review.fail_closed);
+    Ok(Some(made.evolving(Evolution::new(Arc::clone(&workshop.skills), user.clone(), reviewer))))
 }
 
 /// Those on other servers are there whether or not the agent may send its own.
@@ -122,10 +123,10 @@ fn remote(workshop: &Workshop) -> Option<RemoteSubagents> {
     (!agents.is_empty()).then(|| RemoteSubagents::new(Arc::new(servers())))
 }
 
-fn goals(workshop: &Workshop, order: &Order) -> Result<Option<Goals>, BuildError> {
-    let Some(config) = workshop.config.middleware.goal.clone() else { return Ok(None) };
+fn goals(workshop: &Workshop, order: &Order) -> Result<Goals, BuildError> {
+    let config = workshop.config.middleware.goal.clone();
     let judge = helper(workshop, config.model_name.as_deref())?;
-    Ok(Some(Goals::new(config, judge.unwrap_or_else(|| Arc::clone(&order.model.model)))))
+    Ok(Goals::new(config, judge.unwrap_or_else(|| Arc::clone(&order.model.model))))
 }
 
 fn title(workshop: &Workshop) -> Result<Option<Title>, BuildError> {

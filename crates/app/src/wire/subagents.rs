@@ -1,37 +1,30 @@
-//! To whom an agent can hand work: the built-in ones as configured, those of the configuration, of files, of the program.
+//! To whom an agent can hand work: the built-in ones as configured, those of skills, of files, of the configuration, of the
+//! program.
 //!
-//! Invariant: of two with one name the later one stands: file, configuration, program.
+//! Invariant: of two with one name the later one stands: file, configuration, program. A skill takes nobody's place.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hart_agent::{Subagent, SubagentBuilder};
 use hart_kernel::BuildError;
+use hart_knowledge::skills::Catalogue;
 
 use super::helper;
 use crate::config::SubagentEntry;
 use crate::subagent_files;
 use crate::workshop::Workshop;
 
-pub(super) fn of(workshop: &Workshop) -> Result<Vec<Subagent>, BuildError> {
+pub(super) fn of(workshop: &Workshop, skills: &Catalogue) -> Result<Vec<Subagent>, BuildError> {
     let config = &workshop.config.delegation;
     let mut entries: BTreeMap<String, SubagentEntry> = BTreeMap::new();
     let (files, bad) = subagent_files::read(&workshop.config.home);
     for problem in bad {
         tracing::warn!("a subagent cannot be used: {problem}");
     }
-    for (name, entry) in files {
-        if let Some(model) = entry.model().filter(|name| workshop.config.model(name).is_none()) {
-            let known: Vec<&str> = workshop.config.models.iter().map(|model| model.name.as_str()).collect();
-            let known = known.join(", ");
-            tracing::warn!(
-                "the subagent `{name}` names the model `{model}`, which is not there; there is: {known}"
-            );
-            continue;
-        }
-        entries.insert(name, entry);
-    }
+    entries.extend(files.into_iter().filter(|(name, entry)| is_usable(workshop, name, entry)));
     entries.extend(config.custom.clone());
+    of_skills(workshop, skills, &mut entries);
     let mut all = Vec::new();
     for (name, entry) in &config.overrides {
         match (entries.get_mut(name), Subagent::built_in(name)) {
@@ -57,6 +50,49 @@ pub(super) fn of(workshop: &Workshop) -> Result<Vec<Subagent>, BuildError> {
     Ok(all)
 }
 
+/// Those that enabled skills bring along, where nobody has their name.
+fn of_skills(workshop: &Workshop, skills: &Catalogue, entries: &mut BTreeMap<String, SubagentEntry>) {
+    let mut brought: BTreeMap<&str, &str> = BTreeMap::new();
+    for (skill, agent) in
+        skills.enabled().flat_map(|skill| skill.agents.iter().map(move |agent| (skill, agent)))
+    {
+        let (name, of) = (agent.name.as_str(), skill.name());
+        let of_program = workshop.extensions.subagents.iter().any(|other| other.name() == name);
+        let taken_by = match brought.get(name) {
+            Some(other) => Some(format!("the skill `{other}` brings one of that name")),
+            None if Subagent::built_in(name).is_some() => Some("it is the name of a built-in one".to_owned()),
+            None if of_program || entries.contains_key(name) => Some("you have one of that name".to_owned()),
+            None => None,
+        };
+        if let Some(why) = taken_by {
+            tracing::warn!(
+                "the subagent `{name}` of the skill `{of}` is left out: {why}; rename it in its agents.yaml"
+            );
+            continue;
+        }
+        let entry = SubagentEntry::from_skill(skill, agent);
+        if is_usable(workshop, name, &entry) {
+            entries.insert(name.to_owned(), entry);
+            brought.insert(name, of);
+        }
+    }
+}
+
+/// One that has no time, or names a model that is not there, is told of and left out.
+fn is_usable(workshop: &Workshop, name: &str, entry: &SubagentEntry) -> bool {
+    if let Some(seconds) = entry.timeout_seconds.filter(|seconds| seconds.is_nan() || *seconds <= 0.0) {
+        tracing::warn!(
+            "the subagent `{name}` has {seconds} seconds and is left out; write a number above zero"
+        );
+        return false;
+    }
+    let Some(model) = entry.model().filter(|name| workshop.config.model(name).is_none()) else { return true };
+    let known: Vec<&str> = workshop.config.models.iter().map(|model| model.name.as_str()).collect();
+    let known = known.join(", ");
+    tracing::warn!("the subagent `{name}` names the model `{model}`, which is not there; there is: {known}");
+    false
+}
+
 fn set(
     workshop: &Workshop,
     mut builder: SubagentBuilder,
@@ -70,6 +106,9 @@ fn set(
     }
     if let Some(tools) = &entry.disallowed_tools {
         builder = builder.without_tools(tools);
+    }
+    if let Some(skills) = &entry.skills {
+        builder = builder.skills(skills);
     }
     if let Some(model) = helper(workshop, entry.model())? {
         builder = builder.model(model);
@@ -90,6 +129,7 @@ fn set(
 fn lay_over(own: &mut SubagentEntry, over: &SubagentEntry) {
     let over = over.clone();
     own.model = over.model.or(own.model.take());
+    own.skills = over.skills.or(own.skills.take());
     own.max_turns = over.max_turns.or(own.max_turns);
     own.timeout_seconds = over.timeout_seconds.or(own.timeout_seconds);
     own.token_budget = over.token_budget.or(own.token_budget.take());

@@ -238,3 +238,50 @@ async fn questions_to_ask_next_and_better_words() {
     let (status, answer) = world.call(Method::POST, "/api/input-polish", json!({"text": "t"})).await;
     assert_eq!(status, StatusCode::NOT_IMPLEMENTED, "{answer}");
 }
+
+#[tokio::test]
+async fn what_subagents_did_is_read_again_step_by_step() {
+    let task = json!({"description": "look", "prompt": "Look.", "subagent_type": "general-purpose"});
+    let world = World::with(
+        json!({"subagents": {"enabled": true}}),
+        [
+            Turn::new().tool_call("t1", "task", task),
+            Turn::new().text("Looking.").tool_call("c1", "ls", json!({"path": "/mnt/user-data/workspace"})),
+            Turn::new().text("Nothing there."),
+            Turn::new().text("Done."),
+        ],
+    )
+    .await;
+    let thread = world.thread().await;
+    world.say(&thread, "Go").await;
+    let runs = world.get(&format!("/threads/{thread}/runs")).await;
+    let at = format!("/api/threads/{thread}/runs/{}/events", runs[0]["run_id"].as_str().unwrap());
+    let steps = world.get(&format!("{at}?event_types=subagent.step&task_id=t1&limit=200")).await;
+    let steps = steps.as_array().unwrap();
+    let told: Vec<_> =
+        steps.iter().map(|step| (&step["content"]["kind"], &step["content"]["message_index"])).collect();
+    let (ai, tool) = (json!("ai"), json!("tool"));
+    assert_eq!(told, [(&ai, &json!(1)), (&tool, &json!(2)), (&ai, &json!(3))]);
+    assert_eq!(steps[0]["content"]["tool_calls"][0]["name"], "ls");
+    assert_eq!(
+        (&steps[1]["content"]["tool_name"], &steps[1]["metadata"]["task_id"]),
+        (&json!("ls"), &json!("t1"))
+    );
+    assert_eq!(steps[2]["content"]["text"], "Nothing there.");
+    // Page by page, every step once.
+    let mut after = String::new();
+    let mut met = Vec::new();
+    loop {
+        let page = world.get(&format!("{at}?event_types=subagent.step&task_id=t1&limit=1{after}")).await;
+        let Some(step) = page.as_array().unwrap().first().cloned() else { break };
+        after = format!("&after_seq={}", step["seq"]);
+        met.push(step);
+    }
+    assert_eq!(&met, steps);
+    let ends = world.get(&format!("{at}?event_types=subagent.start,subagent.end")).await;
+    assert_eq!(
+        (&ends[0]["content"]["description"], &ends[1]["content"]["status"]),
+        (&json!("look"), &json!("completed"))
+    );
+    assert_eq!(world.get(&format!("{at}?event_types=subagent.step&task_id=nobody")).await, json!([]));
+}

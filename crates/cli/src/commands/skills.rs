@@ -86,6 +86,9 @@ struct InstallArgs {
     /// Install it although the scanner would not.
     #[arg(long)]
     despite_findings: bool,
+    /// Install it without asking a model about it; the scanner looks at it all the same.
+    #[arg(long)]
+    no_review: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -128,7 +131,7 @@ pub(crate) fn run(args: &SkillsArgs, global: &GlobalArgs, terminal: &Terminal) -
         None => list(&args.list, app, terminal),
         Some(Action::List(args)) => list(args, app, terminal),
         Some(Action::Show(args)) => show(args, app, terminal),
-        Some(Action::Install(args)) => install(args, app, terminal),
+        Some(Action::Install(args)) => install(args, &session, terminal),
         Some(Action::Enable(args)) => switch(args, true, app, terminal),
         Some(Action::Disable(args)) => switch(args, false, app, terminal),
         Some(Action::Lint(args)) => look(args, What::Mistakes, app, terminal),
@@ -195,6 +198,7 @@ fn show(args: &ShowArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure
     let state = if skill.enabled { "on" } else { "off" };
     let tools = manifest.allowed_tools.as_ref().map(|tools| tools.join(", "));
     let folder = skill.folder.as_ref().map(|folder| folder.display().to_string());
+    let agents: Vec<&str> = skill.agents.iter().map(|agent| agent.name.as_str()).collect();
     for (what, value) in [
         ("from", Some(skill.root.name().to_owned())),
         ("state", Some(state.to_owned())),
@@ -203,6 +207,7 @@ fn show(args: &ShowArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure
         ("license", manifest.license.clone()),
         ("needs", manifest.compatibility.clone()),
         ("tools", tools),
+        ("agents", (!agents.is_empty()).then(|| agents.join(", "))),
         ("folder", folder),
         ("seen at", Some(skill.shown_folder().to_owned())),
         ("hash", Some(skill.hash.clone())),
@@ -219,9 +224,13 @@ fn show(args: &ShowArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-fn install(args: &InstallArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
-    let options = InstallOptions { replace: args.replace, despite_findings: args.despite_findings };
-    let installed = match app.install_skill(&args.path, options) {
+fn install(args: &InstallArgs, session: &Session, terminal: &Terminal) -> Result<Exit, Failure> {
+    let options = InstallOptions {
+        replace: args.replace,
+        despite_findings: args.despite_findings,
+        without_review: args.no_review,
+    };
+    let installed = match session.block_on(session.app.install_skill(&args.path, options))? {
         Ok(installed) => installed,
         Err(error) => return Err(not_installed(error, terminal)),
     };
@@ -231,6 +240,11 @@ fn install(args: &InstallArgs, app: &App, terminal: &Terminal) -> Result<Exit, F
     }
     tell_mistakes(&installed.mistakes, terminal);
     tell_findings(installed.findings.iter().filter(|finding| finding.level > Level::Note), terminal);
+    match &installed.review {
+        Some(said) => terminal.note(&format!("reviewed: {said}")),
+        None if args.no_review => {}
+        None => terminal.note("not reviewed: no model is connected; the scanner found nothing against it"),
+    }
     let verb = if installed.replaced { "replaced" } else { "installed" };
     terminal.line(&format!("{verb} {} ({} files)", installed.name, installed.files))?;
     terminal.note(&format!("to use it: hart run \"/{} …\"", installed.name));
@@ -247,6 +261,8 @@ fn not_installed(error: InstallError, terminal: &Terminal) -> Failure {
             tell_findings(findings.iter(), terminal);
             Failure::failed(error).help("look at these places; `--despite-findings` installs it all the same")
         }
+        InstallError::Review { .. } => Failure::failed(error)
+            .help("look at it yourself; `--no-review` installs it without a model's review"),
         InstallError::Exists { .. } => {
             Failure::new(Exit::Usage, error.into()).help("`--replace` puts this one in its place")
         }

@@ -49,6 +49,19 @@ fn a_run_is_played_again_word_for_word_without_a_model_or_a_tool() {
 }
 
 #[test]
+fn a_run_with_skills_of_the_users_own_is_played_again() {
+    let bench = Bench::with([Turn::new().text("Noted.")]);
+    let folder = bench.dir.path().join(".hart/users/default/skills/notes");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "---\nname: notes\ndescription: Keeps notes.\n---\nWrite it down.\n";
+    std::fs::write(folder.join("SKILL.md"), text).unwrap();
+    let ran = bench.run("hello").success();
+    assert!(bench.server.last_request().system().contains("- notes: Keeps notes."));
+    let played = bench.hart().args(["replay", &runs(&bench)[0]]).run().success();
+    assert_eq!(played.stdout, ran.stdout);
+}
+
+#[test]
 fn a_replay_that_asks_something_else_stops_and_shows_what() {
     let bench = Bench::with([bash("c1", "echo 1"), Turn::new().text("One.")]);
     bench.run("count").success().stdout.clear();

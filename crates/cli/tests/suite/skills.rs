@@ -35,7 +35,13 @@ fn looking_shows_what_comes_with_hart_and_makes_nothing() {
 
 #[test]
 fn a_skill_is_checked_installed_used_switched_off_and_held_back() {
-    let bench = Bench::with([Turn::new().text("one"), Turn::new().text("two"), Turn::new().text("three")]);
+    let bench = Bench::with([
+        Turn::new().text(r#"{"decision": "warn", "reason": "a script"}"#),
+        Turn::new().text(r#"{"decision": "allow", "reason": "it only draws"}"#),
+        Turn::new().text("one"),
+        Turn::new().text("two"),
+        Turn::new().text("three"),
+    ]);
     let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
     let archive = Zip::new().file("crayon/SKILL.md", manifest("crayon", "Press lightly."));
     let archive = archive.script("crayon/scripts/draw.sh", "#!/bin/sh\necho drawn\n").finish();
@@ -44,7 +50,15 @@ fn a_skill_is_checked_installed_used_switched_off_and_held_back() {
     assert!(hart(&["skills", "lint", "crayon.skill"]).success().stdout.contains("no mistakes"));
     let scanned = json_of(&hart(&["skills", "scan", "crayon.skill", "--json"]).success().stdout);
     assert_eq!((&scanned[0]["ok"], &scanned[0]["scan"]["files"]), (&json!(true), &json!(2)));
+    let doubted = hart(&["skills", "install", "crayon.skill"]);
+    assert_eq!(doubted.code, Some(1), "{}", doubted.stderr);
+    assert!(
+        doubted.stderr.contains("a script") && doubted.stderr.contains("--no-review"),
+        "{}",
+        doubted.stderr
+    );
     let installed = json_of(&hart(&["skills", "install", "crayon.skill", "--json"]).success().stdout);
+    assert_eq!(installed["review"], "it only draws");
     assert_eq!((&installed["name"], &installed["files"]), (&json!("crayon"), &json!(2)));
     let again = hart(&["skills", "install", "crayon.skill"]);
     assert_eq!(again.code, Some(2), "{}", again.stderr);
@@ -121,7 +135,7 @@ fn scripts_of_a_skill_run_in_the_sandbox_where_the_prompt_says() {
     fs::create_dir_all(folder.join("scripts")).unwrap();
     fs::write(folder.join("SKILL.md"), manifest("crayon", "Press lightly.")).unwrap();
     fs::write(folder.join("scripts/draw.sh"), "echo drawn\n").unwrap();
-    bench.hart().args(["skills", "install", "crayon"]).run().success().stdout.clear();
+    bench.hart().args(["skills", "install", "crayon", "--no-review"]).run().success().stdout.clear();
     bench.run("draw").success().stdout.clear();
     let result = bench.server.last_request().tool_result("c1").unwrap().content;
     assert!(

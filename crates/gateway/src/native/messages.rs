@@ -11,7 +11,7 @@ use hart_runtime::{Run, Said};
 use hart_types::{RunId, RunStatus};
 use serde_json::{Map, Value, json};
 
-use super::{feedback, run_of, workspace};
+use super::{feedback, run_of, subagent_steps, workspace};
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::openapi::{Table, get};
@@ -34,6 +34,7 @@ pub(super) fn table() -> Table {
             "/api/threads/{thread}/runs/{run}/events",
             get("What happened in a run", events).query(&[
                 ("event_types", "string"),
+                ("task_id", "string"),
                 ("limit", "integer"),
                 ("after_seq", "integer"),
             ]),
@@ -105,8 +106,13 @@ async fn events(
     let after = query.number("after_seq", 0)?;
     let kinds = query.list("event_types");
     let run = run_of(&gateway, &thread, &run).await?;
-    let said = gateway.runtime.said_in(&run).await?;
-    let rows = happened(&run, &said).into_iter().filter(|row| {
+    let (task, of_subagents) = (query.get("task_id"), |kind: &str| subagent_steps::KINDS.contains(&kind));
+    // They are numbered by the stream, so they come only to whoever asks for them.
+    let rows = match task.is_some() || kinds.iter().any(|kind| of_subagents(kind)) {
+        true => subagent_steps::rows(&gateway, &run, task, after).await?,
+        false => happened(&run, &gateway.runtime.said_in(&run).await?),
+    };
+    let rows = rows.into_iter().filter(|row| {
         let kind = row.get("event_type").and_then(Value::as_str).unwrap_or_default();
         seq(row) > after && (kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind))
     });

@@ -11,13 +11,12 @@ const SUBSYSTEMS: &[(&str, &str)] = &[
     ("/api/webhooks", "webhooks of channels"),
     ("/api/scheduled-tasks", "scheduler"),
     ("/api/console", "console"),
-    ("/api/skills/custom", "editing skills over HTTP"),
     ("/api/user-profile", "user profile"),
 ];
 
 /// The same, behind `/api/threads/{thread}`.
 const OF_THREADS: &[(&str, &str)] =
-    &[("/goal", "goals"), ("/mcp-tasks", "MCP"), ("/scheduled-tasks", "scheduler"), ("/browser", "browser")];
+    &[("/mcp-tasks", "MCP"), ("/scheduled-tasks", "scheduler"), ("/browser", "browser")];
 
 /// The subsystem that an address is of, if there is none here.
 pub(crate) fn subsystem(path: &str) -> Option<&'static str> {
@@ -43,10 +42,10 @@ mod tests {
             ("/api/memory/facts/1", Some("memory")),
             ("/api/mcp/config", Some("MCP")),
             ("/api/channels/", Some("channels")),
-            ("/api/threads/t/goal", Some("goals")),
+            ("/api/threads/t/goal", None),
             ("/api/threads/t/browser/navigate", Some("browser")),
             ("/api/memoryless", None),
-            ("/api/threads/t/goals", None),
+            ("/api/threads/t/browsers", None),
             ("/api/threads/t", None),
             ("/memory", None),
         ] {

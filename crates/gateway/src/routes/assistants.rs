@@ -228,6 +228,11 @@ impl Settings {
             Some(Value::Object(map)) => Some(map.clone()),
             Some(_) => return Err(ApiError::unprocessable("`config.configurable` must be an object")),
         };
+        if configurable.iter().chain(&self.context).any(|options| options.contains_key("secrets")) {
+            let detail =
+                "an assistant cannot have `secrets`: it is kept, and they are not; send them with a run";
+            return Err(ApiError::unprocessable(detail));
+        }
         match (configurable.filter(|map| !map.is_empty()), self.context.clone()) {
             (Some(configurable), Some(context)) if !context.is_empty() && configurable != context => {
                 Err(ApiError::bad_request(

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use hart_kernel::Timestamp;
-use hart_runtime::CronError;
 use hart_runtime::port::{Cron, CronQuery, CronSort};
+use hart_runtime::{CronError, StartRun};
 use hart_types::{CronId, ThreadId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -65,7 +65,7 @@ async fn make(
     let timing: Timing = read(body.clone())?;
     let payload = payload_of(body);
     let request: RunRequest = read(payload.clone())?;
-    let checked = request.start(gateway, thread.clone(), None).await?;
+    let checked = without_secrets(request.start(gateway, thread.clone(), None).await?)?;
     let schedule =
         timing.schedule.clone().ok_or_else(|| ApiError::unprocessable("missing field `schedule`"))?;
     let now = gateway.runtime.now();
@@ -87,6 +87,16 @@ async fn make(
     };
     Ok(Json(cron::json(&gateway.runtime.create_cron(new).await?)))
 }
+
+/// What a cron says is kept.
+fn without_secrets(checked: StartRun) -> ApiResult<StartRun> {
+    match checked.secrets.is_empty() {
+        true => Ok(checked),
+        false => Err(ApiError::unprocessable(NOT_KEPT)),
+    }
+}
+
+const NOT_KEPT: &str = "a cron cannot have `secrets`: it is kept, and they are not; send them with a run";
 
 pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
     let id = cron_id(&id)?;
@@ -110,7 +120,7 @@ pub(crate) async fn patch(
     let mut payload = found.payload;
     payload.extend(changes.clone());
     let request: RunRequest = read(payload)?;
-    let assistant = request.start(&gateway, found.thread, None).await?.assistant;
+    let assistant = without_secrets(request.start(&gateway, found.thread, None).await?)?.assistant;
     let patched = gateway.runtime.change_cron(&id, |cron| {
         cron.assistant = assistant.clone();
         cron.payload.extend(changes.clone());

@@ -7,8 +7,8 @@ use hart_kernel::{Breakpoints, Nodes};
 use hart_runtime::port::HistoryQuery;
 use hart_runtime::{After, Input, Run, StartRun, recursion_limit};
 use hart_types::{
-    CheckpointId, Durability, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect, StreamMode,
-    ThreadId,
+    CheckpointId, Durability, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect, Secrets,
+    StreamMode, ThreadId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -105,7 +105,7 @@ impl RunRequest {
 
     /// `idempotency_key` comes in a header.
     pub(crate) async fn start(
-        self,
+        mut self,
         gateway: &Gateway,
         thread: Option<ThreadId>,
         idempotency_key: Option<String>,
@@ -114,6 +114,7 @@ impl RunRequest {
         if let Some(url) = &self.webhook {
             webhook::check(url, gateway.settings)?;
         }
+        let secrets = self.take_secrets()?;
         let options = self.options()?;
         let recursion_limit = self.recursion_limit()?;
         let fingerprint = self.fingerprint();
@@ -124,6 +125,7 @@ impl RunRequest {
         start.metadata = self.config.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         start.metadata.extend(self.metadata);
         start.options.extend(options);
+        start.secrets = secrets;
         start.recursion_limit = recursion_limit.or(start.recursion_limit);
         start.multitask = self.multitask_strategy.unwrap_or(MultitaskStrategy::Enqueue);
         start.create_thread = self.if_not_exists == Some(IfNotExists::Create);
@@ -149,6 +151,20 @@ impl RunRequest {
         start.idempotency_key = idempotency_key;
         start.kwargs = kwargs;
         Ok(start)
+    }
+
+    /// They are for the run alone: what is kept or told of the request must not have them.
+    fn take_secrets(&mut self) -> ApiResult<Secrets> {
+        let taken = |from: &mut Map<String, Value>| {
+            Secrets::taken_from(from).map_err(|error| ApiError::unprocessable(error.to_string()))
+        };
+        let mut secrets = taken(&mut self.context)?;
+        for inside in ["configurable", "context"] {
+            if let Some(Value::Object(inside)) = self.config.get_mut(inside) {
+                secrets.add(taken(inside)?);
+            }
+        }
+        Ok(secrets)
     }
 
     /// What configures the agent comes in one of two places.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hart_kernel::{ChatModel, RunContext, Timestamp};
+use hart_kernel::{RunContext, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::Root;
@@ -16,7 +16,7 @@ use super::library::{Library, unknown};
 use super::lock::{self, Approval};
 use super::manifest::{MANIFEST, Severity, is_name};
 use super::package::{Limits, Package, PackagedFile};
-use super::review::{self, has_executables};
+use super::review::{ReviewError, Reviewer};
 use super::scan::Finding;
 
 /// What is wanted of a skill.
@@ -106,7 +106,9 @@ pub enum EvolveError {
     #[error("refused by the scanner, nothing was written:\n{}", lines(.0))]
     Findings(Vec<Finding>),
     #[error("refused by the review, nothing was written: {0}")]
-    Review(String),
+    Review(#[from] ReviewError),
+    #[error("`{0}` was changed meanwhile, nothing was written; look at it and try again")]
+    Meanwhile(String),
     #[error("it could not be written: {0}")]
     Io(#[from] io::Error),
 }
@@ -121,8 +123,7 @@ pub struct Evolution {
     library: Arc<Library>,
     /// The user's own root.
     root: PathBuf,
-    reviewer: Option<Arc<dyn ChatModel>>,
-    fail_closed: bool,
+    reviewer: Reviewer,
 }
 
 /// Older versions are let go of.
@@ -130,19 +131,15 @@ const KEPT: usize = 20;
 const FOLDERS: [&str; 5] = ["references", "templates", "scripts", "assets", "tests"];
 
 impl Evolution {
-    /// `reviewer` judges what the scanner lets pass. Without one, or if it does not answer, scripts are refused, and
-    /// texts too where `fail_closed`.
-    pub fn new(
-        library: Arc<Library>,
-        root: PathBuf,
-        reviewer: Option<Arc<dyn ChatModel>>,
-        fail_closed: bool,
-    ) -> Self {
-        Self { library, root, reviewer, fail_closed }
+    /// `reviewer` judges what the scanner lets pass.
+    pub fn new(library: Arc<Library>, root: PathBuf, reviewer: Reviewer) -> Self {
+        Self { library, root, reviewer }
     }
 
     pub async fn apply(&self, cx: &RunContext, name: &str, change: &Change) -> Result<Changed, EvolveError> {
         let now = cx.clock.now();
+        // Calls of one answer run at once, and each is to see what the one before it wrote.
+        let _alone = self.library.alone_with(&self.root.join(name)).await;
         let before = self.find(name, matches!(change, Change::Create { .. }), now)?;
         let folder = before.clone().unwrap_or_else(|| self.root.join(name));
         if let Some(before) = &before
@@ -160,6 +157,7 @@ impl Evolution {
             })?;
             return Ok(Changed { name: name.to_owned(), version, findings: Vec::new(), review: None });
         }
+        let read_as = before.as_deref().map(read).transpose()?.map(|package| package.hash());
         let package = self.changed(name, before.as_deref(), change)?;
         let inspected =
             Inspected::of(package, Some(name)).map_err(|error| EvolveError::Malformed(error.to_string()))?;
@@ -180,8 +178,12 @@ impl Evolution {
         // What was written once was reviewed then.
         let review = match change {
             Change::Rollback { .. } => None,
-            _ => self.review(cx, &package, &scan).await?,
+            _ => self.reviewer.look(cx, &package, &scan).await?,
         };
+        // Another process may have written to it while a model thought about it.
+        if before.as_deref().map(read).transpose()?.map(|package| package.hash()) != read_as {
+            return Err(EvolveError::Meanwhile(name.to_owned()));
+        }
         self.library.put(&key(&folder), &folder, &package, Approval::Written, now)?;
         let version = self.record(name, change.name(), Some(&package), cx, now)?;
         Ok(Changed { name: name.to_owned(), version, findings: scan.findings, review })
@@ -195,6 +197,19 @@ impl Evolution {
         match fs::read_to_string(self.history_of(name).join(INDEX)) {
             Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The `SKILL.md` of a version; nothing for one that was deleted or let go of.
+    pub fn text_of(&self, name: &str, version: u32) -> Result<Option<String>, EvolveError> {
+        let known = self.history(name)?.iter().any(|entry| entry.version == version);
+        if !known {
+            return Ok(None);
+        }
+        match fs::read_to_string(self.history_of(name).join(version.to_string()).join(MANIFEST)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -283,31 +298,6 @@ impl Evolution {
         }
     }
 
-    /// What the reviewer said, or an error if that forbids it or nobody was there to say it.
-    async fn review(
-        &self,
-        cx: &RunContext,
-        package: &Package,
-        scan: &super::scan::Scan,
-    ) -> Result<Option<String>, EvolveError> {
-        let strict = self.fail_closed || has_executables(package);
-        let Some(model) = &self.reviewer else {
-            return match strict {
-                true => Err(EvolveError::Review("there is no model to review it".to_owned())),
-                false => Ok(None),
-            };
-        };
-        match review::review(cx, model.as_ref(), package, scan).await {
-            Ok(review) if review.permits(package) => Ok(Some(review.reason)),
-            Ok(review) => Err(EvolveError::Review(review.reason)),
-            Err(error) if strict => Err(EvolveError::Review(error.to_string())),
-            Err(error) => {
-                tracing::warn!(%error, "a skill without scripts was written without a review");
-                Ok(None)
-            }
-        }
-    }
-
     /// Beside the root, where no sandbox sees it.
     fn history_of(&self, name: &str) -> PathBuf {
         self.root.with_file_name("skill-history").join(name)
@@ -363,10 +353,7 @@ fn shown(text: &str) -> String {
 
 impl std::fmt::Debug for Evolution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let reviewer = self.reviewer.as_ref().map(|model| &model.profile().name);
-        f.debug_struct("Evolution")
-            .field("root", &self.root)
-            .field("reviewer", &reviewer)
-            .finish_non_exhaustive()
+        let (root, reviewer) = (&self.root, &self.reviewer);
+        f.debug_struct("Evolution").field("root", root).field("reviewer", reviewer).finish_non_exhaustive()
     }
 }

@@ -37,6 +37,8 @@ pub struct Installed {
     pub replaced: bool,
     pub findings: Vec<Finding>,
     pub mistakes: Vec<Mistake>,
+    /// What a model said of it, if one was asked.
+    pub review: Option<String>,
 }
 
 /// Why a package was not taken.
@@ -48,6 +50,8 @@ pub enum InstallError {
     Malformed { place: String, mistakes: Vec<Mistake> },
     #[error("`{name}` was not installed: {} speaks against it", in_words(findings))]
     Findings { name: String, findings: Vec<Finding> },
+    #[error("`{name}` was not installed: the review speaks against it, or there was none: {why}")]
+    Review { name: String, why: String },
     #[error("there is a skill `{name}` already, at {}", place.display())]
     Exists { name: String, place: PathBuf },
     #[error("the skill `{name}` cannot be written")]
@@ -122,6 +126,8 @@ pub struct InstallOptions {
     pub replace: bool,
     /// Findings that would block it are meant.
     pub despite_findings: bool,
+    /// No model is asked; the scanner looks at it all the same.
+    pub without_review: bool,
 }
 
 impl Library {
@@ -160,6 +166,7 @@ impl Library {
             replaced,
             findings: scan.findings,
             mistakes,
+            review: None,
         })
     }
 

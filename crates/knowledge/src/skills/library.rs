@@ -47,6 +47,8 @@ pub struct Library {
     /// Packages as they were last read.
     read: Mutex<HashMap<PathBuf, (Stamps, Arc<Loaded>)>>,
     prepared: OnceLock<()>,
+    /// Who changes a skill, by its folder: from reading it to writing it down nobody else does.
+    writing: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Debug)]
@@ -89,7 +91,8 @@ fn listed(names: &[String]) -> String {
 
 impl Library {
     pub fn new(config: LibraryConfig) -> Self {
-        Self { config, made: Mutex::default(), read: Mutex::default(), prepared: OnceLock::new() }
+        let (made, read, writing) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { config, made, read, prepared: OnceLock::new(), writing }
     }
 
     /// Makes the folders, and lays out what comes with hart.
@@ -140,13 +143,28 @@ impl Library {
         catalogue
     }
 
-    /// Switches a skill on or off, for the runs that begin from now on.
-    pub fn set_enabled(&self, name: &str, enabled: bool, now: Timestamp) -> Result<(), NotInLibrary> {
-        let catalogue = self.catalogue(None, now);
+    /// Switches a skill on or off, for the runs that begin from now on. A user's own are in `user`.
+    pub fn set_enabled(
+        &self,
+        name: &str,
+        enabled: bool,
+        user: Option<&Path>,
+        now: Timestamp,
+    ) -> Result<(), NotInLibrary> {
+        let catalogue = self.catalogue(user, now);
         if catalogue.get(name).is_none() {
             return Err(unknown(&catalogue, name));
         }
         Ok(states::set_enabled(&self.config.states, name, enabled)?)
+    }
+
+    /// Waits until nobody else changes what is in this folder.
+    pub(super) async fn alone_with(&self, folder: &Path) -> tokio::sync::OwnedMutexGuard<()> {
+        let one = {
+            let mut all = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(folder.to_owned()).or_default())
+        };
+        one.lock_owned().await
     }
 
     pub(super) fn lock_file(&self) -> PathBuf {

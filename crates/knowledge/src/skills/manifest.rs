@@ -7,6 +7,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::required_secrets::{self, RequiredSecret};
+
 /// The file that makes a folder a skill.
 pub const MANIFEST: &str = "SKILL.md";
 
@@ -27,9 +29,12 @@ pub struct Manifest {
     /// The tools it may use while it is active, as it was written; `None` is no restriction, none is no tool.
     #[serde(rename = "allowed-tools", skip_serializing_if = "Option::is_none")]
     pub allowed_tools: Option<Vec<String>>,
-    /// Variables it needs; nothing is given to it yet.
+    /// Variables its commands need, which whoever starts a run sends with it.
     #[serde(rename = "required-secrets", skip_serializing_if = "Vec::is_empty")]
-    pub required_secrets: Vec<String>,
+    pub required_secrets: Vec<RequiredSecret>,
+    /// Whether they are given to it also where the model took it up by itself.
+    #[serde(rename = "secrets-autonomous")]
+    pub secrets_autonomous: bool,
     /// Only the user activates it; the model is not told of it.
     #[serde(rename = "disable-model-invocation", skip_serializing_if = "std::ops::Not::not")]
     pub user_only: bool,
@@ -193,6 +198,7 @@ impl Reader<'_> {
             metadata,
             allowed_tools: self.allowed_tools(&map),
             required_secrets: self.secrets(&map),
+            secrets_autonomous: self.autonomous(&map),
             user_only: map.get("disable-model-invocation") == Some(&Value::Bool(true)),
         })
     }
@@ -318,20 +324,29 @@ impl Reader<'_> {
         Some(tools)
     }
 
-    fn secrets(&mut self, map: &Map<String, Value>) -> Vec<String> {
+    fn secrets(&mut self, map: &Map<String, Value>) -> Vec<RequiredSecret> {
         let key = "required-secrets";
-        let Some(Value::Array(items)) = map.get(key) else { return Vec::new() };
-        let name = |item: &Value| item.as_str().or_else(|| item.get("name")?.as_str()).map(str::to_owned);
-        let sound = |name: &String| {
-            !name.starts_with(|c: char| c.is_ascii_digit())
-                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-                && !name.is_empty()
-        };
-        let names: Vec<String> = items.iter().filter_map(name).filter(sound).collect();
-        if names.len() < items.len() {
+        let (secrets, sound) = map.get(key).map_or((Vec::new(), true), required_secrets::read);
+        if !sound {
             self.warn(Some(key), "some of it are no names of variables", "write names such as `API_KEY`");
         }
-        names
+        secrets
+    }
+
+    fn autonomous(&mut self, map: &Map<String, Value>) -> bool {
+        let key = "secrets-autonomous";
+        match map.get(key) {
+            None | Some(Value::Null) => true,
+            Some(Value::Bool(yes)) => *yes,
+            Some(_) => {
+                self.warn(
+                    Some(key),
+                    "it is neither true nor false, so it is false",
+                    "write `true` or `false`",
+                );
+                false
+            }
+        }
     }
 
     /// Numbers and booleans are taken as they are written: `version: 1.0` is what people write.

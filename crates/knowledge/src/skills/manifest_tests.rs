@@ -22,9 +22,17 @@ fn everything_a_front_matter_may_say() {
     let expected = json!({
         "name": "chart-making", "description": "Makes charts from tables.", "license": "MIT", "version": "1.10",
         "author": "Ada", "compatibility": "needs python3", "metadata": {"audience": "analysts"},
-        "allowed-tools": ["bash", "read_file"], "required-secrets": ["API_KEY", "TOKEN"],
+        "allowed-tools": ["bash", "read_file"], "secrets-autonomous": true,
+        "required-secrets": [{"name": "API_KEY"}, {"name": "TOKEN", "optional": true}],
     });
     assert_eq!(manifest, expected);
+}
+
+#[test]
+fn a_switch_for_secrets_that_is_none_is_off() {
+    let document = read("name: a\ndescription: b\nrequired-secrets: [A]\nsecrets-autonomous: maybe");
+    assert!(!document.manifest.clone().unwrap().secrets_autonomous);
+    assert!(told(&document).concat().contains("neither true nor false"), "{:?}", told(&document));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hart_kernel::{ChatModel, ChatRequest, ModelSettings, Reasoning, RunContext, SideCallError, side_call};
 use hart_types::Message;
@@ -42,9 +43,70 @@ impl Review {
     }
 }
 
-/// Why there is no opinion.
+/// Who looks at packages before they are used.
+#[derive(Clone, Default)]
+pub struct Reviewer {
+    model: Option<Arc<dyn ChatModel>>,
+    fail_closed: bool,
+}
+
+impl Reviewer {
+    /// Without a model, or if it does not answer, scripts are refused, and texts too where `fail_closed`.
+    pub fn new(model: Option<Arc<dyn ChatModel>>, fail_closed: bool) -> Self {
+        Self { model, fail_closed }
+    }
+
+    /// Whether there is no model at all.
+    pub fn is_nobody(&self) -> bool {
+        self.model.is_none()
+    }
+
+    /// What was said, if anybody said something; an error if that forbids it or nobody was there to say it.
+    pub async fn look(
+        &self,
+        cx: &RunContext,
+        package: &Package,
+        scan: &Scan,
+    ) -> Result<Option<String>, ReviewError> {
+        let strict = self.fail_closed || has_executables(package);
+        let asked = async {
+            let model = self.model.as_ref().ok_or(ReviewError::Nobody)?;
+            match tokio::time::timeout(PATIENCE, review(cx, model.as_ref(), package, scan)).await {
+                Ok(opinion) => opinion,
+                Err(_) => Err(ReviewError::Late),
+            }
+        };
+        match asked.await {
+            Ok(review) if review.permits(package) => Ok(Some(review.reason)),
+            Ok(review) => Err(ReviewError::Against(review.reason)),
+            Err(error) if strict => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a skill without scripts is used without a review");
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// A package may take several questions.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+impl std::fmt::Debug for Reviewer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let model = self.model.as_ref().map(|model| &model.profile().name);
+        f.debug_struct("Reviewer").field("model", &model).field("fail_closed", &self.fail_closed).finish()
+    }
+}
+
+/// Why there is no opinion, or one that forbids it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
+    #[error("there is no model to review it")]
+    Nobody,
+    #[error("the review takes too long")]
+    Late,
+    #[error("{0}")]
+    Against(String),
     #[error("the model that reviews skills gave no answer: {0}")]
     Model(#[from] SideCallError),
     #[error("the review was not understood: {0}")]

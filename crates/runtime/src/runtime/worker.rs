@@ -244,6 +244,7 @@ async fn work(
         thread: run.thread.clone(),
         user: run.user.clone(),
         options: live.request.options.clone(),
+        secrets: live.request.secrets.clone(),
         checkpointer: steps.clone(),
     };
     let agent = inner

@@ -12,6 +12,7 @@ pub(super) const HELP: &str = "\
 /mode [MODE]   how hard to think: flash, thinking, pro, ultra
 /files         the files that were handed over, with their places on this machine
 /approve       decide about the calls that wait for approval
+/goal [WORDS]  what the thread is to reach; without words it is told, with `clear` it is gone
 /demo [1-3]    list the recorded tasks, or play one
 /SKILL task    do it as a skill says; `hart skills` lists them
 /help          this
@@ -36,8 +37,8 @@ pub(super) enum Slash {
 
 impl Slash {
     /// For completion.
-    pub(super) const NAMES: [&str; 9] =
-        ["/approve", "/demo", "/files", "/help", "/mode", "/model", "/new", "/quit", "/thread"];
+    pub(super) const NAMES: [&str; 10] =
+        ["/approve", "/demo", "/files", "/goal", "/help", "/mode", "/model", "/new", "/quit", "/thread"];
 
     /// `None` for a prompt; a mistake as it is told to the user.
     pub(super) fn parse(line: &str) -> Option<Result<Self, String>> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hart_kernel::Timestamp;
 
-use super::discovery::{Found, Loaded};
+use super::discovery::{Found, Loaded, refusal};
 use super::{Library, NotInLibrary};
 use crate::skills::bundled::hashes;
 use crate::skills::catalogue::{Root, Trouble, TroubleKind};
@@ -74,7 +74,13 @@ impl Library {
             found.root == Root::Public && hashes().get(&found.inside) == Some(&loaded.hash)
         };
         if !self.config.lock {
-            return loaded;
+            // Nothing is remembered of what a person approved, so it is the scanner's word alone that counts.
+            let (kept, refused): (Vec<_>, Vec<_>) = loaded.into_iter().partition(|(found, loaded)| {
+                let looked_at = self.config.scan && loaded.skill.is_ok() && !is_bundled(found, loaded);
+                !looked_at || loaded.against(found).is_none()
+            });
+            troubles.extend(refused.iter().map(|(found, loaded)| refused_by_scan(found, loaded)));
+            return kept;
         }
         let lock = match Lock::read(&self.lock_file()) {
             Ok(lock) => lock,
@@ -141,12 +147,7 @@ impl Library {
         }
         let why = match known {
             None if self.config.scan => {
-                let scan = scan(&package);
-                let first = scan.blocking().next().map(|finding| {
-                    let more = scan.blocking().count() - 1;
-                    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-                    format!("it is new, and something in it speaks against it: {finding}{more}")
-                });
+                let first = refusal(&scan(&package)).map(|why| format!("it is new, and {why}"));
                 // The bytes that were scanned must be the ones that are offered.
                 let changed =
                     (package.hash() != loaded.hash).then(|| "it changed while it was read".to_owned());
@@ -182,6 +183,17 @@ impl Library {
         fs::create_dir_all(&place)?;
         rename(&found.folder, &to)?;
         Ok(to)
+    }
+}
+
+fn refused_by_scan(found: &Found, loaded: &Loaded) -> Trouble {
+    let name = loaded.skill.as_ref().map_or(&found.inside, |skill| &skill.manifest.name).clone();
+    Trouble {
+        name,
+        place: found.folder.display().to_string(),
+        kind: TroubleKind::Held,
+        message: loaded.against(found).unwrap_or_default().to_owned(),
+        help: "mend it, or delete the folder; with `skills.lock: true` it could be approved".to_owned(),
     }
 }
 

@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::skills::agents_file::{self, AGENTS_FILE};
 use crate::skills::bundled;
 use crate::skills::catalogue::{Root, Skill, Trouble, TroubleKind, location};
 use crate::skills::manifest::{MANIFEST, Severity};
 use crate::skills::package::{Limits, Package};
+use crate::skills::scan::{Scan, scan};
 use crate::skills::stamps::Stamps;
 use crate::skills::states::States;
 
@@ -21,6 +22,33 @@ pub(super) struct Loaded {
     /// What there is to offer, or why there is nothing.
     pub(super) skill: Result<Skill, String>,
     pub(super) hash: String,
+    /// What speaks against it, once somebody asked.
+    against: OnceLock<Option<String>>,
+}
+
+impl Loaded {
+    fn new(skill: Result<Skill, String>, hash: String) -> Self {
+        Self { skill, hash, against: OnceLock::new() }
+    }
+
+    /// The first thing the scanner would refuse it for. It is looked at once.
+    pub(super) fn against(&self, found: &Found) -> Option<&str> {
+        let looked = || match Package::read_folder(&found.folder, &Limits::default()) {
+            Ok(package) if package.hash() == self.hash => refusal(&scan(&package)),
+            // It is read anew with the next catalogue.
+            Ok(_) => Some("it changed while it was read".to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        self.against.get_or_init(looked).as_deref()
+    }
+}
+
+/// Why a package is not used, by what was found in it.
+pub(super) fn refusal(scan: &Scan) -> Option<String> {
+    let first = scan.blocking().next()?;
+    let more = scan.blocking().count() - 1;
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Some(format!("something in it speaks against it: {first}{more}"))
 }
 
 /// A place in a root where a package is.
@@ -84,12 +112,12 @@ pub(super) fn discover(
 pub(super) fn read_skill(found: &Found) -> Loaded {
     let package = match Package::read_folder(&found.folder, &Limits::default()) {
         Ok(package) => package,
-        Err(error) => return Loaded { skill: Err(error.to_string()), hash: String::new() },
+        Err(error) => return Loaded::new(Err(error.to_string()), String::new()),
     };
     let hash = package.hash();
     let name = found.folder.file_name().and_then(|name| name.to_str());
     let skill = skill_of(&package, name, found.root, &found.inside, Some(found.folder.clone()), &hash);
-    Loaded { skill, hash }
+    Loaded::new(skill, hash)
 }
 
 fn skill_of(

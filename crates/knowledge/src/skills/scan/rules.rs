@@ -36,7 +36,7 @@ const fn secret(message: &'static str, pattern: &'static str) -> Rule {
     Rule { name: "secret", pattern, in_scripts: level, in_text: level, message, help, secret: true }
 }
 
-static RULES: [Rule; 31] = [
+static RULES: [Rule; 33] = [
     secret("a private key", r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY( BLOCK)?-----"),
     secret("a key of Amazon's cloud", r"\b(AKIA|ASIA)[0-9A-Z]{16}\b"),
     secret("a token of GitHub", r"\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
@@ -65,7 +65,16 @@ static RULES: [Rule; 31] = [
         Some(Block),
         "it wants earlier instructions to be forgotten",
         "say what to do instead of what to forget",
-        r"(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|your\s+|the\s+)*(previous|prior|above|earlier|preceding|system)\s+(instructions?|rules|prompts?|guidelines|messages?)\b",
+        r#"(?im)(^|[^\n"'`\x98\x9c\w])(ignore|disregard|forget|override)\s+(all\s+|any\s+|your\s+|the\s+)*(previous|prior|above|earlier|preceding|system)\s+(instructions?|rules|prompts?|guidelines|messages?)\b"#,
+    ),
+    // Whoever writes about such sentences quotes them.
+    rule(
+        "overrides-instructions",
+        Block,
+        Some(Warn),
+        "it quotes a sentence that wants earlier instructions to be forgotten",
+        "see that it is an example and nothing to be followed",
+        r#"(?i)["'`\x98\x9c](ignore|disregard|forget|override)\s+(all\s+|any\s+|your\s+|the\s+)*(previous|prior|above|earlier|preceding|system)\s+(instructions?|rules|prompts?|guidelines|messages?)\b"#,
     ),
     rule(
         "keeps-from-user",
@@ -81,7 +90,16 @@ static RULES: [Rule; 31] = [
         Some(Block),
         "it runs what it downloads",
         "ship what is to be run in the package",
-        r#"(?i)\b(curl|wget|fetch|aria2c)\b[^\n;]{0,400}\|\s*(sudo\s+(-\S+\s+)*)?(env\s+)?(/\S*/)?((ba|z|da|k|fi|a)?sh|python[0-9.]*|perl|ruby|node|php|source)\b|\b((ba|z|da|k)?sh|source|\.)\s+<\(\s*(curl|wget)|\beval\s+["']?(\$\(|`)\s*(curl|wget)|\b(iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n]{0,300}\|\s*(iex|invoke-expression)"#,
+        r#"(?i)\b(curl|wget|fetch|aria2c)\b[^\n;]{0,400}\|\s*(sudo\s+(-\S+\s+)*)?(env\s+)?(/\S*/)?((ba|z|da|k|fi|a)?sh|perl|ruby|node|php|source)\b|\b((ba|z|da|k)?sh|source|\.)\s+<\(\s*(curl|wget)|\beval\s+["']?(\$\(|`)\s*(curl|wget)|\b(iwr|irm|invoke-webrequest|invoke-restmethod)\b[^\n]{0,300}\|\s*(iex|invoke-expression)"#,
+    ),
+    // Python that is told what to do reads what comes as data: `-m json.tool`, or a program of its own behind `-c`.
+    rule(
+        "download-and-run",
+        Block,
+        Some(Block),
+        "it runs what it downloads",
+        "ship what is to be run in the package",
+        r#"(?im)\b(curl|wget|fetch|aria2c)\b[^\n;]{0,400}\|\s*(sudo\s+(-\S+\s+)*)?(env\s+)?(/\S*/)?python[0-9.]*(\s*$|\s*[;&|)"'`#]|\s+-?\s*$|\s+-\s|\s+[^-\s]|\s+-[^mc\s]|\s+-m\s+([^j\s]|j[^s\s])|(?s:\s+-c\b.{0,600}\b(exec|eval|system|popen|subprocess|__import__|importlib|compile)\b))"#,
     ),
     rule(
         "download-and-run",

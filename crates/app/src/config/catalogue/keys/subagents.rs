@@ -16,10 +16,15 @@ fn goal() -> [Key; 5] {
         key(
             "goal.enabled",
             Kind::Bool,
-            "false",
-            "Whether an agent that ends is judged by the goal; costs a model call.",
+            "true",
+            "Whether an agent that ends is judged by the goal, if its thread has one; costs a model call.",
         ),
-        key("goal.max_continuations", AMOUNT, "4", "How often it is sent on, in a run."),
+        key(
+            "goal.max_continuations",
+            AMOUNT,
+            "8",
+            "How often it is sent on, in a run; a goal may ask for less.",
+        ),
         key(
             "goal.max_no_progress_continuations",
             AMOUNT,
@@ -70,14 +75,14 @@ fn subagents() -> Vec<Key> {
             "subagents.agents",
             Kind::Map,
             "{}",
-            "Other numbers for single ones, by name: `timeout_seconds`, `max_turns`, `model`, `token_budget`.",
+            "Other numbers for single ones, by name: `timeout_seconds`, `max_turns`, `model`, `skills`, `token_budget`.",
         ),
         key(
             "subagents.custom_agents",
             Kind::Map,
             "{}",
-            "Your own, by name: `description`, `system_prompt`, `tools`, `disallowed_tools`, `model`, `max_turns`, \
-             `timeout_seconds`.",
+            "Your own, by name: `description`, `system_prompt`, `tools`, `disallowed_tools`, `skills`, `model`, \
+             `max_turns`, `timeout_seconds`.",
         ),
         key(
             "subagents.remote",
