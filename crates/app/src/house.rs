@@ -14,7 +14,7 @@ use hart_gateway::{Agents, FileError, Files, Helpers, House, Skills};
 use hart_kernel::async_trait;
 use hart_models::ModelConfig;
 use hart_runtime::Workspace;
-use hart_sandbox::{SandboxError, SandboxProvider, SnapshotError, Snapshots, VPath};
+use hart_sandbox::{SandboxError, SnapshotError, Snapshots};
 use hart_types::RunId;
 use serde_json::Value;
 
@@ -104,9 +104,7 @@ fn info(listing: ModelListing) -> ModelInfo {
 }
 
 pub(crate) async fn file(workshop: &Workshop, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError> {
-    let path = VPath::parse(path).ok().filter(|path| path.to_string().starts_with(OWN));
-    let path = path.ok_or(FileError::NotFound)?;
-    let sandbox = workshop.sandboxes.acquire(&of.thread, &of.user).await.map_err(of_file)?;
+    let (sandbox, path) = files::reach(workshop, of, path).await?;
     sandbox.read(&path).await.map_err(of_file)
 }
 

@@ -61,7 +61,8 @@ impl Files for Workshop {
     }
 }
 
-async fn reach(
+/// The sandbox of a thread and a path in what is its own.
+pub(super) async fn reach(
     workshop: &Workshop,
     of: &Workspace,
     path: &str,

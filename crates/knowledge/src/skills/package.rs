@@ -312,18 +312,20 @@ pub(super) fn is_invisible(c: char) -> bool {
 }
 
 fn walk(folder: &Path, inside: &str, limits: &Limits, package: &mut Builder<'_>) -> Result<(), PackageError> {
-    let at = |path: &Path| path.display().to_string();
-    let failed = |path: &Path| {
-        let place = at(path);
+    // Where it is in the package: a model may read it, and has no business with paths of this machine.
+    let failed = |name: &str| {
+        let name = name.trim_end_matches('/');
+        let place = if name.is_empty() { "its folder".to_owned() } else { format!("`{name}`") };
         move |source| PackageError::Io { place, source }
     };
     let mut entries: Vec<(String, PathBuf)> = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed(folder))? {
-        let path = entry.map_err(failed(folder))?.path();
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .ok_or_else(|| PackageError::Path { path: at(&path), why: "its name is not UTF-8".to_owned() })?;
+    for entry in fs::read_dir(folder).map_err(failed(inside))? {
+        let path = entry.map_err(failed(inside))?.path();
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_str().ok_or_else(|| PackageError::Path {
+            path: format!("{inside}{}", name.to_string_lossy()),
+            why: "its name is not UTF-8".to_owned(),
+        })?;
         entries.push((format!("{inside}{name}"), path));
         if entries.len() > limits.files {
             return Err(PackageError::TooMany(limits.files));
@@ -334,7 +336,7 @@ fn walk(folder: &Path, inside: &str, limits: &Limits, package: &mut Builder<'_>)
         if is_litter(&name) {
             continue;
         }
-        let meta = fs::symlink_metadata(&path).map_err(failed(&path))?;
+        let meta = fs::symlink_metadata(&path).map_err(failed(&name))?;
         if meta.is_symlink() {
             return Err(PackageError::Link(name));
         }
@@ -353,8 +355,8 @@ fn walk(folder: &Path, inside: &str, limits: &Limits, package: &mut Builder<'_>)
         }
         let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or_default());
         // A file that grows while it is read must not pass the limit either.
-        let file = fs::File::open(&path).map_err(failed(&path))?;
-        file.take(limits.file_bytes + 1).read_to_end(&mut bytes).map_err(failed(&path))?;
+        let file = fs::File::open(&path).map_err(failed(&name))?;
+        file.take(limits.file_bytes + 1).read_to_end(&mut bytes).map_err(failed(&name))?;
         package.add(&name, PackagedFile { bytes, executable: meta.permissions().mode() & 0o111 != 0 })?;
     }
     Ok(())

@@ -75,3 +75,17 @@ fn a_folder_is_read_whole_and_links_are_refused() {
     std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
     assert!(matches!(Package::read_folder(dir.path(), &Limits::default()), Err(PackageError::Link(_))));
 }
+
+#[test]
+fn errors_name_no_path_of_the_machine() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("skill");
+    let gone = Package::read_folder(&folder, &Limits::default()).unwrap_err();
+    assert_eq!(gone.to_string(), "its folder cannot be read");
+    fs::create_dir_all(folder.join("scripts")).unwrap();
+    fs::write(folder.join(MANIFEST), "---\nname: skill\ndescription: d\n---\n").unwrap();
+    fs::write(folder.join("scripts").join(std::ffi::OsStr::from_bytes(b"a\xff")), "").unwrap();
+    let odd = Package::read_folder(&folder, &Limits::default()).unwrap_err().to_string();
+    assert!(odd.contains("scripts/a") && !odd.contains(dir.path().to_str().unwrap()), "{odd}");
+}
