@@ -16,7 +16,12 @@ fn go_on() -> Value {
 }
 
 fn texts(values: &Value) -> Vec<&str> {
-    values["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap()).collect()
+    values["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -93,12 +98,13 @@ async fn a_pruned_thread_keeps_its_newest_state_and_goes_on() {
 #[tokio::test]
 async fn a_thread_is_made_with_what_was_written_elsewhere() {
     let server = Server::new(&["hello"]).await;
-    let write = |node: &str, kind: &str, text: &str| {
-        json!({"updates": [{"values": {"messages": [{"type": kind, "content": text}]}, "as_node": node}]})
-    };
-    let steps = json!([write("__input__", "human", "a"), write("model", "ai", "b"), write("__input__", "human", "c")]);
-    let made =
-        server.post("/threads", json!({"metadata": {"graph_id": "agent"}, "supersteps": steps})).await;
+    let write = |node: &str, kind: &str, text: &str| json!({"updates": [{"values": {"messages": [{"type": kind, "content": text}]}, "as_node": node}]});
+    let steps = json!([
+        write("__input__", "human", "a"),
+        write("model", "ai", "b"),
+        write("__input__", "human", "c")
+    ]);
+    let made = server.post("/threads", json!({"metadata": {"graph_id": "agent"}, "supersteps": steps})).await;
     assert_eq!((&made["status"], texts(&made["values"])), (&json!("interrupted"), vec!["a", "b", "c"]));
     let id = made["thread_id"].as_str().unwrap();
     let history = server.post(&format!("/threads/{id}/history"), json!({"limit": 9})).await;
@@ -150,5 +156,25 @@ async fn history_is_filtered_by_what_is_said_about_a_state() {
     assert_eq!(history(of_first).await, [1, 0]);
     assert!(history(json!({"metadata": {"step": "0"}})).await.is_empty());
     assert!(history(json!({"limit": 9, "checkpoint": {"checkpoint_ns": "tools:x"}})).await.is_empty());
+    server.close().await;
+}
+
+#[tokio::test]
+async fn messages_of_nobody_and_content_that_is_none_are_refused() {
+    let server = Server::new(&[]).await;
+    let made = server.post("/threads", json!({"metadata": {"graph_id": "agent"}})).await;
+    let id = made["thread_id"].as_str().unwrap();
+    for message in
+        [json!({"role": "zz", "content": "x"}), json!({"role": "user", "content": 5}), json!({"foo": 1})]
+    {
+        let input = json!({"messages": [message]});
+        let run = json!({"assistant_id": "agent", "input": input});
+        let told = server.post(&format!("/threads/{id}/runs/wait"), run).await;
+        assert_eq!(told["__error__"]["error"], "ValueError", "{message}: {told}");
+        let (status, _) =
+            server.call(Method::POST, &format!("/threads/{id}/state"), json!({"values": input})).await;
+        assert_eq!(status.as_u16(), 400, "{message}");
+    }
+    assert_eq!(server.get(&format!("/threads/{id}/state")).await["values"], json!({}));
     server.close().await;
 }

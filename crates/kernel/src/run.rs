@@ -98,7 +98,19 @@ impl<'a> Execution<'a> {
         let steps = left.as_ref().map_or(0, |left| left.steps);
         let recalls = cx.attempt > 1;
         let at = Node::BeforeAgent;
-        Self { agent, cx, state, head, at, entered: 0, steps, unlogged: Vec::new(), begun: None, left, recalls }
+        Self {
+            agent,
+            cx,
+            state,
+            head,
+            at,
+            entered: 0,
+            steps,
+            unlogged: Vec::new(),
+            begun: None,
+            left,
+            recalls,
+        }
     }
 
     pub(crate) async fn run(mut self, input: RunInput) -> RunReport {

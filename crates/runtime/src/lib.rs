@@ -19,6 +19,7 @@ mod runtime;
 mod schedule;
 mod sink;
 mod tape;
+mod tasks;
 mod telemetry;
 mod transcript;
 mod values;
@@ -38,6 +39,7 @@ pub use runtime::{
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
+pub use tasks::{NextTask, next_tasks};
 pub use telemetry::{Attribute, BUCKETS, Metrics, NotExported, Observed, Span, SpanKind, TraceExporter};
 pub use transcript::Said;
 pub use values::Spelling;

@@ -97,7 +97,8 @@ async fn nothing_of_a_frozen_file_is_lost() {
     let path = dir.path().join("hart.db");
     frozen(&path);
     let count = |db: &rusqlite::Connection| -> Vec<(String, i64)> {
-        let mut tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap();
+        let mut tables =
+            db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").unwrap();
         let names: Vec<String> =
             tables.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap();
         let rows = |name: &str| {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::blocks::values_in_blocks;
 use super::inside::InsideStates;
 use super::spoken::{self, Fragment, Spoken};
-use super::{bytes, source};
+use super::{asked, bytes, source};
 use crate::event::{LogEvent, Task};
 use crate::{Entry, Run};
 
@@ -130,7 +130,8 @@ impl EventRenderer {
                     // What follows has the same id whether or not it is asked for.
                     None => out.made += 1,
                 }
-                let mut data = json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
+                let mut data =
+                    json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
                 if let (Some(parent), Some(map)) = (&step.parent, data.as_object_mut()) {
                     map.insert("parent_id".to_owned(), parent.as_str().into());
                 }
@@ -148,7 +149,13 @@ impl EventRenderer {
             LogEvent::Chunk { message, .. } => self.chunk(namespace, message, &mut out),
             LogEvent::Message { task, message } => self.message(namespace, task, message, &mut out),
             LogEvent::TaskStarted { task, input } => self.started(namespace, task, input, &mut out),
-            LogEvent::TaskFinished { task, result, error } => {
+            LogEvent::TaskFinished { task, interrupts, .. } if !interrupts.is_empty() => {
+                // Its call is still open.
+                let asked: Vec<Value> = interrupts.iter().map(asked).collect();
+                let data = json!({"id": task.id, "name": task.node, "error": null, "result": {}, "interrupts": asked});
+                out.say(Channel::Tasks, namespace, &data);
+            }
+            LogEvent::TaskFinished { task, result, error, .. } => {
                 self.finished(namespace, task, result, error.as_deref(), &mut out);
             }
             LogEvent::Custom { data } => custom(namespace, data, &mut out),
