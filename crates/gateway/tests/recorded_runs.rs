@@ -143,13 +143,10 @@ async fn heard(server: &Server, thread: &str, name: &str, body: &Value) -> Vec<(
 
 /// What hart tells beyond the recording, or otherwise than it.
 fn as_recorded(name: &str, mut frames: Vec<(String, Value)>) -> Vec<(String, Value)> {
-    match name {
+    if name == "sse_interrupt" {
         // To stop is a step of hart's, which tells its state once more.
-        "sse_interrupt" => {
-            let asked = frames.iter().position(|(_, data)| data.get("__interrupt__").is_some()).unwrap();
-            frames.remove(asked - 1);
-        }
-        _ => {}
+        let asked = frames.iter().position(|(_, data)| data.get("__interrupt__").is_some()).unwrap();
+        frames.remove(asked - 1);
     }
     frames
 }
