@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sends what /openapi.json allows, and what it does not, to the example `conformance_server`: no answer may be a 5xx.
+# Sends what /openapi.json allows, and what it does not, to `hart serve`: no answer may be a 5xx.
 # schemathesis is installed by name, once, below target/openapi. Needs python3 with venv; without it this is skipped and
 # says so, in CI that is a failure.
 set -euo pipefail
@@ -23,11 +23,12 @@ if [ "$(cat "$dir/installed" 2>/dev/null)" != "${packages[*]}" ]; then
     echo "${packages[*]}" >"$dir/installed"
 fi
 
-"${CARGO:-cargo}" build --locked --quiet -p hart-app --example conformance_server
+"${CARGO:-cargo}" build --locked --quiet -p hart-cli
 home=$(mktemp -d)
-# No model answers at that address: runs begin and fail, which is an answer too.
-HART_HOME=$home "${CARGO_TARGET_DIR:-target}/debug/examples/conformance_server" --port 0 \
-    --model-base-url http://127.0.0.1:9/v1 >"$home/out" &
+# Nothing of this machine's, and no model: runs play the recordings.
+hart=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/hart
+(cd "$home" && exec env -i PATH="$PATH" HOME="$home" HART_HOME="$home/data" "$hart" serve --port 0) \
+    >"$home/out" 2>"$home/err" &
 server=$!
 stop() { kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$home"; }
 trap stop EXIT
@@ -35,10 +36,10 @@ for _ in $(seq 300); do
     [ -s "$home/out" ] && break
     sleep 0.1
 done
-url=$(head -1 "$home/out")
-[ -n "$url" ] || { echo "the server did not start" >&2; exit 1; }
+url=$(sed -n '1s/^ready: //p' "$home/out")
+[ -n "$url" ] || { echo "the server did not start" >&2; cat "$home/err" >&2; exit 1; }
 
-# What a server of somebody's own agent does not have, it refuses with 501 and a name.
+# What hart does not have, it refuses with 501 and a name.
 cat >"$home/schemathesis.toml" <<'TOML'
 [checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", "501"]

@@ -117,7 +117,7 @@ impl Refusal {
 
 /// The text as one word of a shell.
 pub(crate) fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
     } else if text.contains(['"', '$', '`', '\\', '!']) {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use crate::args::GlobalArgs;
+use crate::args::{GlobalArgs, quoted};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::log;
@@ -27,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) app: Arc<App>,
     pub(crate) terminal: Terminal,
     server: Option<HttpClient>,
+    /// What to write to ask the same one again.
+    there: String,
     runtime: Option<Runtime>,
 }
 
@@ -84,7 +86,8 @@ impl Session {
         }
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let server = at.server.as_deref().map(|url| HttpClient::new(url, at.token.clone())).transpose()?;
-        Ok(Self { app: Arc::new(app), terminal: terminal.clone(), server, runtime: Some(runtime) })
+        let there = at.server.as_deref().map(|url| format!(" --server {}", quoted(url))).unwrap_or_default();
+        Ok(Self { app: Arc::new(app), terminal: terminal.clone(), server, there, runtime: Some(runtime) })
     }
 
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
@@ -122,6 +125,11 @@ impl Session {
             Some(server) => Arc::new(server.clone()),
             None => Arc::new(hart_app::Client::of(Arc::clone(&self.app))),
         }
+    }
+
+    /// The option that names the server, with a space before it; nothing where there is none.
+    pub(crate) fn there(&self) -> &str {
+        &self.there
     }
 
     pub(crate) fn is_remote(&self) -> bool {

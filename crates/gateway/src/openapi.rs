@@ -90,6 +90,7 @@ struct Operation {
     method: &'static str,
     summary: &'static str,
     query: &'static [(&'static str, &'static str)],
+    headers: &'static [&'static str],
     /// What the handler takes.
     parts: fn(&mut Parts, &mut SchemaGenerator),
 }
@@ -118,6 +119,7 @@ macro_rules! methods {
                         method: stringify!($name),
                         summary,
                         query: &[],
+                        headers: &[],
                         parts: <H as Described<A>>::describe,
                     });
                     self
@@ -147,7 +149,16 @@ macro_rules! first {
 first! { get post put delete }
 
 impl Operations {
-    /// Parameters of the query string of the operation that was named last: names and types.
+    /// Headers that the operation that was named last looks at.
+    pub(crate) fn headers(mut self, headers: &'static [&'static str]) -> Self {
+        if let Some(last) = self.described.last_mut() {
+            last.headers = headers;
+        }
+        self
+    }
+
+    /// Parameters of the query string of the operation that was named last: names and types. A type is one of JSON's,
+    /// `list` for several words, or the words there are: `a|b`.
     pub(crate) fn query(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
         if let Some(last) = self.described.last_mut() {
             last.query = query;
@@ -172,8 +183,12 @@ impl Operation {
         let in_query = self
             .query
             .iter()
-            .map(|(name, kind)| json!({"name": name, "in": "query", "schema": {"type": kind}}));
-        let parameters: Vec<Value> = in_path.chain(in_query).collect();
+            .map(|(name, kind)| json!({"name": name, "in": "query", "schema": parameter(kind)}));
+        let in_headers = self
+            .headers
+            .iter()
+            .map(|name| json!({"name": name, "in": "header", "schema": {"type": "string"}}));
+        let parameters: Vec<Value> = in_path.chain(in_query).chain(in_headers).collect();
         let error = json!({"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}});
         let mut operation = json!({
             "summary": self.summary,
@@ -203,6 +218,16 @@ impl Operation {
             map.insert("requestBody".to_owned(), json!({"required": true, "content": content}));
         }
         operation
+    }
+}
+
+fn parameter(kind: &str) -> Value {
+    match kind {
+        "list" => json!({"type": "array", "items": {"type": "string"}}),
+        words if words.contains('|') => {
+            json!({"type": "string", "enum": words.split('|').collect::<Vec<_>>()})
+        }
+        kind => json!({ "type": kind }),
     }
 }
 

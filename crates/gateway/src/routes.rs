@@ -22,6 +22,12 @@ use crate::openapi::{Table, get, post, put};
 
 pub(crate) use run_request::RunRequest;
 
+/// Where a reader was.
+const LAST_SEEN: &[&str] = &["Last-Event-ID"];
+/// The same request again is the same run.
+const KEY: &[&str] = &["Idempotency-Key"];
+const RUN_STATUS: &str = "pending|running|success|error|timeout|interrupted";
+
 /// All of them.
 pub(crate) fn table() -> Table {
     let table = assistant_routes(server_routes(Table::default()));
@@ -92,7 +98,9 @@ fn thread_routes(table: Table) -> Table {
         .route("/threads/{thread}/state/{checkpoint}", get("The state at a step", state::at))
         .route(
             "/threads/{thread}/stream",
-            get("Follow all runs of a thread", thread_stream::join).query(&[("stream_modes", "string")]),
+            get("Follow all runs of a thread", thread_stream::join)
+                .query(&[("stream_modes", "list")])
+                .headers(LAST_SEEN),
         )
         .route("/threads/{thread}/commands", post("Tell a thread what to do", commands::post))
         .route(
@@ -113,11 +121,20 @@ fn run_routes(table: Table) -> Table {
         .route(
             "/threads/{thread}/runs",
             get("The runs of a thread, newest first", runs::list)
-                .query(&[("limit", "integer"), ("offset", "integer"), ("status", "string")])
-                .post("Start a run", runs::create),
+                .query(&[
+                    ("limit", "integer"),
+                    ("offset", "integer"),
+                    ("status", RUN_STATUS),
+                    ("select", "list"),
+                ])
+                .post("Start a run", runs::create)
+                .headers(KEY),
         )
-        .route("/threads/{thread}/runs/stream", post("Start a run and follow it", runs::stream))
-        .route("/threads/{thread}/runs/wait", post("Start a run and wait for what it comes to", runs::wait))
+        .route("/threads/{thread}/runs/stream", post("Start a run and follow it", runs::stream).headers(KEY))
+        .route(
+            "/threads/{thread}/runs/wait",
+            post("Start a run and wait for what it comes to", runs::wait).headers(KEY),
+        )
         .route(
             "/threads/{thread}/runs/{run}",
             get("Read a run", runs::get)
@@ -130,17 +147,27 @@ fn run_routes(table: Table) -> Table {
         .route(
             "/threads/{thread}/runs/{run}/stream",
             get("Follow a run", runs::join_stream)
-                .query(&[("stream_mode", "string"), ("cancel_on_disconnect", "boolean")]),
+                .query(&[("stream_mode", "list"), ("cancel_on_disconnect", "boolean")])
+                .headers(LAST_SEEN),
         )
         .route(
             "/threads/{thread}/runs/{run}/cancel",
-            post("Stop a run", runs::cancel).query(&[("wait", "boolean"), ("action", "string")]),
+            post("Stop a run", runs::cancel).query(&[("wait", "boolean"), ("action", "interrupt|rollback")]),
         )
-        .route("/runs", post("Start a run on a thread of its own", stateless::create))
-        .route("/runs/stream", post("Start a run on a thread of its own and follow it", stateless::stream))
-        .route("/runs/wait", post("Start a run on a thread of its own and wait for it", stateless::wait))
+        .route("/runs", post("Start a run on a thread of its own", stateless::create).headers(KEY))
+        .route(
+            "/runs/stream",
+            post("Start a run on a thread of its own and follow it", stateless::stream).headers(KEY),
+        )
+        .route(
+            "/runs/wait",
+            post("Start a run on a thread of its own and wait for it", stateless::wait).headers(KEY),
+        )
         .route("/runs/batch", post("Start several runs", stateless::batch))
-        .route("/runs/cancel", post("Stop several runs", stateless::cancel).query(&[("action", "string")]))
+        .route(
+            "/runs/cancel",
+            post("Stop several runs", stateless::cancel).query(&[("action", "interrupt|rollback")]),
+        )
         .route("/runs/crons", post("Make a cron", crons::create))
         .route("/runs/crons/search", post("Find crons", crons::search))
         .route("/runs/crons/count", post("Count crons", crons::count))
@@ -154,7 +181,8 @@ fn run_routes(table: Table) -> Table {
         .route(
             "/runs/{run}/stream",
             get("Follow a run", stateless::join_stream)
-                .query(&[("stream_mode", "string"), ("cancel_on_disconnect", "boolean")]),
+                .query(&[("stream_mode", "list"), ("cancel_on_disconnect", "boolean")])
+                .headers(LAST_SEEN),
         )
 }
 

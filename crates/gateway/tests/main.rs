@@ -19,6 +19,7 @@ mod native;
 mod operator;
 mod page;
 mod recorded;
+mod recorded_runs;
 mod refusals;
 mod secrets;
 mod slow_readers;

@@ -158,3 +158,23 @@ async fn history_is_filtered_by_what_is_said_about_a_state() {
     assert!(history(json!({"limit": 9, "checkpoint": {"checkpoint_ns": "tools:x"}})).await.is_empty());
     server.close().await;
 }
+
+#[tokio::test]
+async fn messages_of_nobody_and_content_that_is_none_are_refused() {
+    let server = Server::new(&[]).await;
+    let made = server.post("/threads", json!({"metadata": {"graph_id": "agent"}})).await;
+    let id = made["thread_id"].as_str().unwrap();
+    for message in
+        [json!({"role": "zz", "content": "x"}), json!({"role": "user", "content": 5}), json!({"foo": 1})]
+    {
+        let input = json!({"messages": [message]});
+        let run = json!({"assistant_id": "agent", "input": input});
+        let told = server.post(&format!("/threads/{id}/runs/wait"), run).await;
+        assert_eq!(told["__error__"]["error"], "ValueError", "{message}: {told}");
+        let (status, _) =
+            server.call(Method::POST, &format!("/threads/{id}/state"), json!({"values": input})).await;
+        assert_eq!(status.as_u16(), 400, "{message}");
+    }
+    assert_eq!(server.get(&format!("/threads/{id}/state")).await["values"], json!({}));
+    server.close().await;
+}

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::interrupt::Paused;
 use crate::run::{Execution, Left};
+use crate::state::check_messages;
 use crate::tool_call::Pending;
 use crate::{
     BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, Node, Reached, RunContext,
@@ -73,6 +74,9 @@ impl Agent {
 
     /// Reads a client's JSON as input for [`Agent::run`].
     pub fn input(&self, values: Map<String, Value>) -> Result<Update, StateError> {
+        if let Some(said) = values.get(Messages::NAME) {
+            check_messages(said).map_err(|source| StateError::Shape { name: Messages::NAME, source })?;
+        }
         self.schema.parse(values)
     }
 

@@ -281,7 +281,7 @@ impl RunContext {
         place.named += 1;
         let named = place.named;
         let uuid = self.id_here(place.head.as_ref(), &format!("model/{named}"));
-        MessageId::from(format!("run--{uuid}"))
+        MessageId::from(format!("lc_run--{uuid}"))
     }
 
     /// The id of a call's result; see [`RunContext::next_message_id`]. Two calls of one batch may have the same id.

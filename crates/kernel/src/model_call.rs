@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use hart_types::{AiChunk, Body, Message, MessageId, ToolCallChunk, UsageMetadata};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     Agent, AgentEvent, Asker, ChatChunk, ChatModel, ChatRequest, HookError, ModelCore, ModelError,
@@ -82,7 +82,9 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
                 let usage = message.as_ai().and_then(|ai| ai.usage.clone());
                 let cost =
                     usage.as_ref().and_then(|usage| model.profile().price.map(|price| price.of_usage(usage)));
-                let last = Fragment { usage, cost, last: true, ..Fragment::default() };
+                let told = CLOSING.iter().filter_map(|key| message.response_metadata.get_key_value(*key));
+                let told = told.map(|(key, value)| (key.clone(), value.clone())).collect();
+                let last = Fragment { usage, cost, told, last: true, ..Fragment::default() };
                 cx.emit(AgentEvent::MessageChunk(Box::new(last.into_message(&id)))).await;
                 message.id = Some(id);
                 return Ok(*message);
@@ -124,6 +126,10 @@ fn millis(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// What clients look for in the fragments of an answer. It is told in one of them: they join words of the same name.
+const CLOSING: [&str; 5] =
+    ["finish_reason", "stop_reason", "model_name", "model_provider", "system_fingerprint"];
+
 #[derive(Default)]
 struct Fragment {
     text: String,
@@ -132,6 +138,8 @@ struct Fragment {
     usage: Option<UsageMetadata>,
     /// In millionths of the currency.
     cost: Option<u64>,
+    /// About the whole answer.
+    told: Map<String, Value>,
     last: bool,
 }
 
@@ -145,6 +153,7 @@ impl Fragment {
             // Where LangChain's clients look for streamed reasoning: fragments under one key concatenate.
             message.additional_kwargs.insert("reasoning_content".to_owned(), Value::from(self.reasoning));
         }
+        message.response_metadata = self.told;
         if let Some(cost) = self.cost {
             // Whoever adds up what a run cost need not know which model asked what price.
             message.response_metadata.insert("cost".to_owned(), Value::from(cost as f64 / 1e6));

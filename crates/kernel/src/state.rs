@@ -17,6 +17,7 @@ use serde_json::Value;
 
 pub use key::{ReduceError, Scope, StateKey};
 pub use message_list::MessageList;
+pub(crate) use messages::check_messages;
 pub use messages::{MessageWrites, Messages};
 pub use schema::Schema;
 

@@ -117,6 +117,53 @@ async fn what_was_said_before_the_cancellation_is_kept_and_marked() {
     assert_eq!(last.response_metadata["incomplete"], true);
 }
 
+/// Notes at the end that there was one.
+struct Farewell;
+
+struct Parted;
+
+impl StateKey for Parted {
+    type Value = bool;
+    type Update = bool;
+    const NAME: &'static str = "parted";
+
+    fn reduce(_: Option<bool>, update: bool) -> Result<bool, ReduceError> {
+        Ok(update)
+    }
+}
+
+#[async_trait]
+impl Middleware for Farewell {
+    fn declare(&self, keys: &mut Schema) -> Result<(), StateError> {
+        keys.declare::<Parted>()?;
+        Ok(())
+    }
+    async fn after_agent(&self, _: &RunContext, _: &State) -> Result<Command, HookError> {
+        Ok(Update::none().set::<Parted>(true).into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_broken_off_is_still_to_be_done_and_a_broken_answer_is_given_anew() {
+    let log = MemoryLog::default();
+    let agent = |model: Arc<dyn ChatModel>| {
+        let builder = Agent::builder(model).middleware(vec![Arc::new(Farewell)]);
+        builder.checkpointer(Arc::new(log.clone())).build().unwrap()
+    };
+    let next = || log.0.lock().unwrap().values().next().unwrap().last().unwrap().next.clone();
+    let report = cancelled_run(agent(Arc::new(HalfSaid)), cx()).await;
+    assert!(matches!(report.outcome, Err(RunError::Cancelled)));
+    assert_eq!(next().as_deref(), Some("model"), "also where the unwinding wrote the last step");
+    let report = agent(script([say("a whole answer")])).run(RunInput::Continue, &cx()).await;
+    report.outcome.as_ref().unwrap();
+    let said: Vec<String> = transcript(&report).into_iter().map(|(_, text)| text).collect();
+    assert_eq!(said, ["q", "a whole answer"]);
+    assert_eq!(next(), None);
+    let failed = Script::of([Err(ModelError::new(ModelErrorKind::BadRequest, "m", "no"))]);
+    assert!(agent(failed).run(ask("again"), &cx()).await.outcome.is_err());
+    assert_eq!(next().as_deref(), Some("model"));
+}
+
 struct Stuck;
 
 #[async_trait]

@@ -38,6 +38,9 @@ pub enum LogEvent {
         task: Task,
         result: Box<RawValue>,
         error: Option<String>,
+        /// It has not come to its end: it asks this.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        interrupts: Vec<Interrupt>,
     },
     /// A fragment of the message being written.
     Chunk {

@@ -14,12 +14,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hart_kernel::StepSource;
-use hart_types::{EventId, MessageId, StreamMode};
+use hart_kernel::{Interrupt, StepSource};
+use hart_types::{CheckpointId, EventId, MessageId, StreamMode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::event::{LogEvent, StepRef, Task, raw};
+use crate::tasks::{NextTask, next_tasks};
 use crate::{Entry, Run};
 
 use chain::Chain;
@@ -103,7 +104,7 @@ impl Renderer {
                     add("values".into(), with_interrupts(values, interrupts.as_deref()));
                 }
                 if self.has(StreamMode::Checkpoints) || self.has(StreamMode::Debug) {
-                    let payload = self.checkpoint(step, values);
+                    let payload = self.checkpoint(step, values, interrupts.as_deref().unwrap_or_default());
                     self.add_debugged(
                         StreamMode::Checkpoints,
                         "checkpoint",
@@ -128,14 +129,15 @@ impl Renderer {
             LogEvent::Message { task, message } => self.message(task, message, false, &mut add),
             LogEvent::TaskStarted { task, input } => {
                 let payload = json!({
-                    "id": task.id, "name": task.node, "input": input,
-                    "triggers": [format!("branch:to:{}", task.node)], "metadata": {},
+                    "id": task.id, "name": task.node, "input": input, "triggers": triggers(task),
+                    "metadata": self.about_run(),
                 });
                 self.add_debugged(StreamMode::Tasks, "task", task.step, payload, entry, &mut add);
             }
-            LogEvent::TaskFinished { task, result, error } => {
+            LogEvent::TaskFinished { task, result, error, interrupts } => {
+                let interrupts: Vec<Value> = interrupts.iter().map(asked).collect();
                 let payload = json!({
-                    "id": task.id, "name": task.node, "error": error, "result": result, "interrupts": [],
+                    "id": task.id, "name": task.node, "error": error, "result": result, "interrupts": interrupts,
                 });
                 self.add_debugged(StreamMode::Tasks, "task_result", task.step, payload, entry, &mut add);
             }
@@ -218,13 +220,14 @@ impl Renderer {
         let namespace = task.namespace();
         let graph = self.run.metadata.get("graph_id").cloned().unwrap_or_default();
         let metadata = json!({
+            "created_by": "system",
             "thread_id": self.run.thread,
             "run_id": self.run.id,
             "assistant_id": self.run.assistant,
             "graph_id": graph,
             "langgraph_step": task.step,
             "langgraph_node": task.node,
-            "langgraph_triggers": [format!("branch:to:{}", task.node)],
+            "langgraph_triggers": triggers(task),
             "langgraph_path": ["__pregel_pull", task.node],
             "langgraph_checkpoint_ns": namespace,
             "checkpoint_ns": namespace,
@@ -234,17 +237,36 @@ impl Renderer {
         metadata
     }
 
-    fn checkpoint(&self, step: &StepRef, values: Option<&Bytes>) -> Value {
-        let config = |id: &hart_types::CheckpointId| json!({"configurable": {"thread_id": self.run.thread, "checkpoint_ns": "", "checkpoint_id": id}});
-        let values: Value = values.and_then(|values| serde_json::from_slice(values).ok()).unwrap_or_default();
-        let next: Vec<&String> = step.next.iter().collect();
+    /// What is said about a run wherever it is told of.
+    fn about_run(&self) -> Value {
+        json!({
+            "created_by": "system", "graph_id": self.run.metadata.get("graph_id"),
+            "assistant_id": self.run.assistant, "run_id": self.run.id,
+        })
+    }
+
+    fn place(&self, id: &CheckpointId) -> Value {
+        json!({"checkpoint_id": id, "thread_id": self.run.thread, "checkpoint_ns": ""})
+    }
+
+    fn checkpoint(&self, step: &StepRef, values: Option<&Bytes>, interrupts: &[Interrupt]) -> Value {
+        let config = |id: &CheckpointId| json!({"configurable": self.place(id)});
+        let state = values.map(Bytes::as_ref).unwrap_or_default();
+        let tasks = next_tasks(step.checkpoint.as_str(), step.next.as_deref(), state, interrupts);
+        let task = |task: NextTask| {
+            let interrupts: Vec<Value> = task.interrupts.iter().map(asked).collect();
+            json!({"id": task.id, "name": task.name, "interrupts": interrupts, "state": null})
+        };
+        let tasks: Vec<Value> = tasks.into_iter().map(task).collect();
+        let values: Option<Box<RawValue>> = serde_json::from_slice(state).ok();
+        let next: Vec<&str> = tasks.iter().filter_map(|task| task.get("name")?.as_str()).collect();
         json!({
             "config": config(&step.checkpoint),
             "parent_config": step.parent.as_ref().map(config),
             "values": values,
             "metadata": {"source": source(step.source), "step": step.step, "parents": {}},
             "next": next,
-            "tasks": next.iter().map(|name| json!({"id": step.checkpoint, "name": name, "interrupts": [], "state": null})).collect::<Vec<_>>(),
+            "tasks": tasks,
         })
     }
 
@@ -263,11 +285,32 @@ impl Renderer {
         }
         if self.has(StreamMode::Debug) {
             let at = hart_kernel::Timestamp::from_millisecond(i64::try_from(entry.id.ms).unwrap_or(0));
-            let timestamp = at.map(|at| at.to_string()).unwrap_or_default();
+            let timestamp = at.map(|at| at.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string());
+            let timestamp = timestamp.unwrap_or_default();
+            let mut payload = payload;
+            if let (LogEvent::Values { step, .. }, Some(map)) = (&entry.logged.event, payload.as_object_mut())
+            {
+                map.insert("checkpoint".to_owned(), self.place(&step.checkpoint));
+                let parent = step.parent.as_ref().map(|parent| self.place(parent));
+                map.insert("parent_checkpoint".to_owned(), parent.unwrap_or_default());
+            }
             let data = json!({"step": step, "timestamp": timestamp, "type": kind, "payload": payload});
             add("debug".into(), bytes(&data));
         }
     }
+}
+
+/// What a task waited for.
+fn triggers(task: &Task) -> [String; 1] {
+    match task.node.as_str() {
+        "tools" => ["__pregel_push".to_owned()],
+        node => [format!("branch:to:{node}")],
+    }
+}
+
+/// A question, as tasks have it.
+fn asked(interrupt: &Interrupt) -> Value {
+    json!({"value": interrupt.value, "id": interrupt.id})
 }
 
 fn task_of(event: &LogEvent) -> Option<&Task> {
@@ -298,7 +341,7 @@ fn object(key: &str, value: &RawValue) -> Bytes {
 }
 
 /// Puts the open questions beside a state's own keys.
-fn with_interrupts(values: &Bytes, interrupts: Option<&[hart_kernel::Interrupt]>) -> Bytes {
+fn with_interrupts(values: &Bytes, interrupts: Option<&[Interrupt]>) -> Bytes {
     let Some(interrupts) = interrupts else { return values.clone() };
     let Some(inner) = values.strip_suffix(b"}") else { return values.clone() };
     let mut data = inner.to_vec();

@@ -20,6 +20,7 @@ mod runtime;
 mod schedule;
 mod sink;
 mod tape;
+mod tasks;
 mod telemetry;
 mod transcript;
 mod values;
@@ -39,6 +40,7 @@ pub use runtime::{
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
+pub use tasks::{NextTask, next_tasks};
 pub use telemetry::{Attribute, BUCKETS, Metrics, NotExported, Observed, Span, SpanKind, TraceExporter};
 pub use transcript::Said;
 pub use values::Spelling;

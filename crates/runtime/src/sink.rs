@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hart_kernel::{AgentEvent, EventSink, Interrupt, MessageList, Reached, async_trait};
 use hart_types::{Message, MessageId, RunId, RunStatus, ToolCallId, UsageMetadata};
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
 use crate::event::{LogEvent, Logged, StepRef, Task, empty, raw};
 use crate::tape::{Entry, Tape};
+use crate::tasks::{shared_out, task_id};
 use crate::telemetry::RunWatch;
 use crate::{Failure, Totals};
 
@@ -34,6 +34,10 @@ struct Voice {
     /// Whether the log knows of it, if it speaks inside a call.
     entered: bool,
     step: i64,
+    /// The newest checkpoint, which names the tasks that follow it; the agent itself until there is one.
+    head: String,
+    /// Calls that were begun and have no result yet.
+    running: Vec<(ToolCallId, Task)>,
     /// Whether the step is a batch of tool calls.
     in_tools: bool,
     node: String,
@@ -96,7 +100,7 @@ impl RunSink {
 
     async fn tell(&self, namespace: Vec<String>, event: AgentEvent) {
         if let AgentEvent::Child { call_id, agent, event } = event {
-            let inside = self.with(&namespace, |voice| voice.tool_task(&self.run, &call_id).namespace());
+            let inside = self.with(&namespace, |voice| voice.tool_task(&call_id).namespace());
             let namespace: Vec<String> = namespace.into_iter().chain([inside]).collect();
             if self.with(&namespace, |voice| !std::mem::replace(&mut voice.entered, true)) {
                 let event = LogEvent::Entered { agent: agent.to_string() };
@@ -105,7 +109,12 @@ impl RunSink {
             return Box::pin(self.tell(namespace, *event)).await;
         }
         self.count(&event);
-        self.watch.hear(&namespace, &event);
+        let begun = match &event {
+            AgentEvent::ToolStarted(call) => call.id.as_ref(),
+            _ => None,
+        };
+        let inside = begun.map(|call| self.with(&namespace, |voice| voice.tool_task(call).namespace()));
+        self.watch.hear(&namespace, &event, inside);
         let is_root = namespace.is_empty();
         let reached = match &event {
             AgentEvent::Values(reached) if is_root => Some(reached.clone()),
@@ -114,7 +123,7 @@ impl RunSink {
         if reached.is_some() {
             self.reached.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&reached);
         }
-        for event in self.with(&namespace, |voice| voice.hear(&self.run, event, is_root)) {
+        for event in self.with(&namespace, |voice| voice.hear(event, is_root)) {
             let state = matches!(event, LogEvent::Values { .. }).then(|| reached.clone()).flatten();
             self.tape.push(Logged { namespace: namespace.clone(), event }, state).await;
         }
@@ -124,7 +133,11 @@ impl RunSink {
         let mut voices = self.voices.lock().unwrap_or_else(PoisonError::into_inner);
         match voices.get_mut(namespace) {
             Some(voice) => work(voice),
-            None => work(voices.entry(namespace.to_vec()).or_default()),
+            None => {
+                let head = format!("{}/{}", self.run, namespace.join("/"));
+                let voice = Voice { head, ..Voice::default() };
+                work(voices.entry(namespace.to_vec()).or_insert(voice))
+            }
         }
     }
 
@@ -152,20 +165,22 @@ impl EventSink for RunSink {
 }
 
 impl Voice {
-    fn hear(&mut self, run: &RunId, event: AgentEvent, is_root: bool) -> Vec<LogEvent> {
+    fn hear(&mut self, event: AgentEvent, is_root: bool) -> Vec<LogEvent> {
         match event {
             AgentEvent::ModelStarted => {
                 self.step += 1;
                 self.in_tools = false;
-                vec![LogEvent::TaskStarted { task: self.model_task(run), input: empty() }]
+                self.running.clear();
+                vec![LogEvent::TaskStarted { task: self.model_task(), input: empty() }]
             }
             AgentEvent::MessageChunk(chunk) => {
                 self.told.extend(chunk.id.clone());
-                vec![LogEvent::Chunk { task: self.model_task(run), message: raw(&chunk) }]
+                vec![LogEvent::Chunk { task: self.model_task(), message: raw(&chunk) }]
             }
-            AgentEvent::Message(message) => self.message(run, &message),
-            AgentEvent::Updates { node, update } => self.updates(run, &node, &update),
+            AgentEvent::Message(message) => self.message(&message),
+            AgentEvent::Updates { node, update } => self.updates(&node, &update),
             AgentEvent::Values(reached) => {
+                self.head = reached.checkpoint.to_string();
                 let mut told = self.supersede(&reached);
                 told.push(self.values(&reached, is_root));
                 told
@@ -176,17 +191,16 @@ impl Voice {
                     self.in_tools = true;
                 }
                 let id = call.id.clone().unwrap_or_else(|| "".into());
-                vec![LogEvent::TaskStarted { task: self.tool_task(run, &id), input: raw(&call) }]
+                let task = self.tool_task(&id);
+                self.running.push((id, task.clone()));
+                vec![LogEvent::TaskStarted { task, input: raw(&call) }]
             }
             AgentEvent::ToolProgress { call_id, text } => {
                 let data = json!({"type": "tool_progress", "tool_call_id": call_id, "text": text});
                 vec![LogEvent::Custom { data }]
             }
-            AgentEvent::ToolFinished(message) => self.tool_finished(run, &message),
-            AgentEvent::Paused(interrupts) => {
-                self.paused = Some(interrupts.to_vec());
-                vec![LogEvent::Paused { interrupts: interrupts.to_vec() }]
-            }
+            AgentEvent::ToolFinished(message) => self.tool_finished(&message),
+            AgentEvent::Paused(interrupts) => self.paused(&interrupts),
             AgentEvent::Custom(data) => vec![LogEvent::Custom { data }],
             // Told in its own namespace, and in the run's totals.
             AgentEvent::Child { .. } | AgentEvent::SideCall(_) => Vec::new(),
@@ -227,37 +241,51 @@ impl Voice {
     }
 
     /// A message that entered the thread. What came in with the input is in the first state, and only there.
-    fn message(&mut self, run: &RunId, message: &Message) -> Vec<LogEvent> {
+    fn message(&mut self, message: &Message) -> Vec<LogEvent> {
         let known = message.id.as_ref().is_some_and(|id| self.told.contains(id));
         if known || self.node == "input" {
             return Vec::new();
         }
         self.told.extend(message.id.clone());
-        vec![LogEvent::Message { task: self.node_task(run), message: raw(message) }]
+        vec![LogEvent::Message { task: self.node_task(), message: raw(message) }]
     }
 
-    fn updates(&mut self, run: &RunId, node: &str, update: &Map<String, Value>) -> Vec<LogEvent> {
+    fn updates(&mut self, node: &str, update: &Map<String, Value>) -> Vec<LogEvent> {
         node.clone_into(&mut self.node);
-        if node == "input" || update.is_empty() {
+        if node == "input" || is_void(update) {
             return Vec::new();
         }
         let told = LogEvent::Updates { node: node.to_owned(), update: raw(update) };
         if node != "model" {
             return vec![told];
         }
-        let finished =
-            LogEvent::TaskFinished { task: self.model_task(run), result: raw(update), error: None };
-        vec![finished, told]
+        let (task, result) = (self.model_task(), raw(update));
+        vec![LogEvent::TaskFinished { task, result, error: None, interrupts: Vec::new() }, told]
     }
 
-    fn tool_finished(&mut self, run: &RunId, message: &Message) -> Vec<LogEvent> {
+    /// The calls that ask stay without a result.
+    fn paused(&mut self, interrupts: &[Interrupt]) -> Vec<LogEvent> {
+        self.paused = Some(interrupts.to_vec());
+        let asking = std::mem::take(&mut self.running);
+        let shares = shared_out(interrupts, asking.iter().map(|(call, _)| call.as_str()));
+        let told = asking.into_iter().zip(shares).map(|((_, task), interrupts)| LogEvent::TaskFinished {
+            task,
+            result: empty(),
+            error: None,
+            interrupts,
+        });
+        told.chain([LogEvent::Paused { interrupts: interrupts.to_vec() }]).collect()
+    }
+
+    fn tool_finished(&mut self, message: &Message) -> Vec<LogEvent> {
         let call = message.as_tool_result().map_or_else(|| "".into(), |result| result.tool_call_id.clone());
-        let task = self.tool_task(run, &call);
+        let task = self.tool_task(&call);
+        self.running.retain(|(running, _)| *running != call);
         self.told.extend(message.id.clone());
         let result = raw(&json!({ "messages": [message] }));
         vec![
             LogEvent::Message { task: task.clone(), message: raw(message) },
-            LogEvent::TaskFinished { task, result, error: None },
+            LogEvent::TaskFinished { task, result, error: None, interrupts: Vec::new() },
         ]
     }
 
@@ -282,31 +310,31 @@ impl Voice {
         LogEvent::Values { step, interrupts: self.paused.take() }
     }
 
-    fn node_task(&self, run: &RunId) -> Task {
-        let node = if self.in_tools { "tools" } else { "model" };
-        self.task(run, node, "")
+    fn node_task(&self) -> Task {
+        self.task(if self.in_tools { "tools" } else { "model" }, "")
     }
 
-    fn model_task(&self, run: &RunId) -> Task {
-        self.task(run, "model", "")
+    fn model_task(&self) -> Task {
+        self.task("model", "")
     }
 
-    fn tool_task(&self, run: &RunId, call: &ToolCallId) -> Task {
-        self.task(run, "tools", call.as_str())
+    fn tool_task(&self, call: &ToolCallId) -> Task {
+        self.task("tools", call.as_str())
     }
 
-    /// The same task has the same id whoever looks, and whenever.
-    fn task(&self, run: &RunId, node: &str, call: &str) -> Task {
-        let name =
-            if call.is_empty() { format!("{run}/{}/{node}", self.step) } else { format!("{run}/{call}") };
-        let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string();
-        Task { id, node: node.to_owned(), step: self.step }
+    fn task(&self, node: &str, call: &str) -> Task {
+        Task { id: task_id(&self.head, node, call), node: node.to_owned(), step: self.step }
     }
 }
 
 #[derive(serde::Deserialize)]
 struct Named {
     id: Option<MessageId>,
+}
+
+/// A batch of calls all of which ask has written nothing.
+fn is_void(update: &Map<String, Value>) -> bool {
+    update.values().all(|value| value.as_array().is_some_and(Vec::is_empty))
 }
 
 fn count_chunk(totals: &mut Totals, chunk: &Message) {
@@ -321,10 +349,4 @@ fn usage(chunk: &Message) -> Option<&UsageMetadata> {
         hart_types::Body::AiChunk(chunk) => chunk.ai.usage.as_ref(),
         _ => None,
     }
-}
-
-/// What a call is called by whoever works inside of it.
-pub(crate) fn call_namespace(run: &str, call: &str) -> String {
-    let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{run}/{call}").as_bytes());
-    Task { id: id.to_string(), node: "tools".to_owned(), step: 0 }.namespace()
 }

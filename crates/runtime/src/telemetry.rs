@@ -20,7 +20,6 @@ pub use span::{Attribute, Span, SpanKind};
 pub use traces::{NotExported, TraceExporter};
 pub(crate) use traces::{Traces, export};
 
-use crate::sink::call_namespace;
 use crate::{Failure, Run, Totals};
 
 /// Watches one run.
@@ -74,8 +73,9 @@ impl RunWatch {
         }
     }
 
-    /// `namespace` says which agent inside of which calls speaks.
-    pub(crate) fn hear(&self, namespace: &[String], event: &AgentEvent) {
+    /// `namespace` says which agent inside of which calls speaks; `inside` is what a call that begins is called by
+    /// whoever works inside of it.
+    pub(crate) fn hear(&self, namespace: &[String], event: &AgentEvent, inside: Option<String>) {
         match event {
             AgentEvent::ModelStarted => self.model_asked(namespace),
             AgentEvent::MessageChunk(chunk) => self.model_spoke(namespace, chunk),
@@ -91,7 +91,7 @@ impl RunWatch {
                 span.attributes.push(("gen_ai.tool.name", call.name.as_str().into()));
                 span.attributes.push(("gen_ai.tool.call.id", id.as_str().into()));
                 let mut open = self.open();
-                open.inside.insert(call_namespace(&self.run, &id), span.id);
+                open.inside.extend(inside.map(|inside| (inside, span.id)));
                 open.called.insert(id, span);
             }
             AgentEvent::ToolFinished(message) => self.tool_done(message),

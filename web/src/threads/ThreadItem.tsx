@@ -53,7 +53,7 @@ export function ThreadItem({ thread, open, onOpen, onChange, onExport, onRemove 
         }}
       >
         {thread.status === "busy" && <span className="spinner" />}
-        {thread.status === "interrupted" && <Icon name="question" size={14} />}
+        {thread.asks && <Icon name="question" size={14} />}
         {thread.pinned && <Icon name="pin" size={14} />}
         <span className="thread-title" dir="auto">
           {title}

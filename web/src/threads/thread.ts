@@ -9,6 +9,8 @@ export interface ThreadSummary {
   title: string | null;
   pinned: boolean;
   status: string;
+  /** Whether it waits for an answer; one that was stopped is interrupted, too, and asks nothing. */
+  asks: boolean;
   updatedAt: number;
 }
 
@@ -17,6 +19,7 @@ interface RawThread {
   metadata?: Record<string, unknown> | null;
   values?: unknown;
   status?: string;
+  interrupts?: Record<string, unknown> | null;
   updated_at?: string;
   created_at?: string;
 }
@@ -30,6 +33,7 @@ export function summaryOf(thread: RawThread): ThreadSummary {
     title: typeof title === "string" ? title : null,
     pinned: metadata.pinned === true,
     status: thread.status ?? "idle",
+    asks: thread.status === "interrupted" && Object.keys(thread.interrupts ?? {}).length > 0,
     updatedAt: Date.parse(thread.updated_at ?? thread.created_at ?? "") || 0,
   };
 }

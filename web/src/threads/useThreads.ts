@@ -10,7 +10,7 @@ import { summaryOf, type ThreadSummary } from "./thread";
 
 const PAGE = 60;
 /** Everything but the values, which hold whole conversations. */
-const COLUMNS = ["thread_id", "metadata", "status", "created_at", "updated_at"];
+const COLUMNS = ["thread_id", "metadata", "status", "interrupts", "created_at", "updated_at"];
 
 export interface Threads {
   list: ThreadSummary[];

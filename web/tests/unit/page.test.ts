@@ -38,6 +38,7 @@ test("threads are titled, sorted by age and found", () => {
     title: id,
     pinned,
     status: "idle",
+    asks: false,
     updatedAt: now - hours * 3_600_000,
   });
   const groups = groupByAge(

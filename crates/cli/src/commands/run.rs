@@ -201,7 +201,8 @@ fn plain(session: &Session, mut ask: Ask) -> Result<Exit, Failure> {
     if let Some(tokens) = transcript::tokens(terminal, &usage) {
         terminal.note(&tokens);
     }
-    let go_on = |words: &str| format!("hart run --thread {} \"{words}\"", quoted(thread.as_str()));
+    let place = format!("{} --thread {}", session.there(), quoted(thread.as_str()));
+    let go_on = |words: &str| format!("hart run{place} \"{words}\"");
     match ended {
         Ok(end) => {
             let cut_short = transcript::cut_short(&end);

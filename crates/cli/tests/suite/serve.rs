@@ -282,6 +282,7 @@ fn run_and_chat_ask_a_server_as_they_ask_themselves() {
     assert_eq!(ran.stdout, "It is 42.\n");
     assert!(ran.stderr.contains("● bash  compute") && ran.stderr.contains("✓ 42"), "{}", ran.stderr);
     assert!(ran.stderr.contains("new thread `sums`") && ran.stderr.contains("tokens: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("hart run --server {url} --thread sums")), "{}", ran.stderr);
     let json = ask(&["run", "--json", "--thread", "sums", "sure?"]).success();
     let last: Value = serde_json::from_str(json.stdout.lines().last().unwrap()).unwrap();
     assert_eq!((&last["event"], &last["data"]["status"]), (&json!("end"), &json!("success")));

@@ -158,13 +158,15 @@ pub(crate) async fn search(
     selected(&search.select, thread::KEYS)?;
     extractable(&search.extract)?;
     let query = ThreadQuery { limit: page.rows(), ..search.query()? };
-    let wants_values =
-        search.select.is_empty() || search.select.iter().any(|key| key == "values" || key == "interrupts");
-    let wants_values = wants_values || !search.extract.is_empty();
+    let selects = |wanted: &str| search.select.iter().any(|key| key == wanted);
+    let wants_values = search.select.is_empty() || selects("values") || !search.extract.is_empty();
+    // A thread at rest asks nothing: its state need not be read for that.
+    let is_wanted =
+        |row: &Thread| wants_values || (selects("interrupts") && row.status != ThreadStatus::Idle);
     let mut rows = Vec::new();
     if search.values.is_empty() {
         for row in gateway.runtime.store().search_threads(&query).await? {
-            rows.push(if wants_values { full(&gateway, &row).await? } else { thread::json(&row, None) });
+            rows.push(if is_wanted(&row) { full(&gateway, &row).await? } else { thread::json(&row, None) });
         }
     } else {
         let mut matching = Matching::new(&gateway, query, &search.values);

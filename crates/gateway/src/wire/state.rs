@@ -4,11 +4,10 @@
 
 use hart_kernel::Interrupt;
 use hart_runtime::port::StepInfo;
-use hart_runtime::{ThreadState, source};
+use hart_runtime::{NextTask, ThreadState, next_tasks, source};
 use hart_types::{CheckpointId, ThreadId};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::time;
 
@@ -17,20 +16,12 @@ pub(crate) fn json(thread: &ThreadId, state: &ThreadState) -> Value {
     let values: Option<Box<RawValue>> = serde_json::from_slice(&state.values).ok();
     let interrupts: Vec<Value> = state.interrupts.iter().map(interrupt).collect();
     let at = |id: &CheckpointId| json!({"checkpoint_id": id, "thread_id": thread, "checkpoint_ns": ""});
-    let next: Vec<&String> = step.next.iter().collect();
-    let tasks: Vec<Value> = next
-        .iter()
-        .map(|name| {
-            json!({
-                "id": task_id(state), "name": name, "path": ["__pregel_push", 0, false], "error": null,
-                "interrupts": interrupts, "checkpoint": null, "state": null, "result": null,
-            })
-        })
-        .collect();
+    let tasks = tasks(state);
+    let next: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
     json!({
         "values": values,
         "next": next,
-        "tasks": tasks,
+        "tasks": tasks.iter().map(|task| task_json(state, task)).collect::<Vec<_>>(),
         "metadata": metadata(thread, step),
         "created_at": time(step.created_at),
         "checkpoint": at(&step.id),
@@ -60,10 +51,26 @@ pub(crate) fn asked(interrupt: &Interrupt) -> Value {
     json!({"value": interrupt.value, "id": interrupt.id, "response_schema": interrupt.response_schema})
 }
 
-/// What waits, by the step it waits at.
-pub(crate) fn task_id(state: &ThreadState) -> String {
-    let step = state.step.as_ref().map(|step| step.id.as_str()).unwrap_or_default();
-    Uuid::new_v5(&Uuid::NAMESPACE_OID, step.as_bytes()).to_string()
+/// What is to be done at the state.
+pub(crate) fn tasks(state: &ThreadState) -> Vec<NextTask> {
+    let Some(step) = &state.step else { return Vec::new() };
+    next_tasks(step.id.as_str(), step.next.as_deref(), &state.values, &state.interrupts)
+}
+
+fn task_json(state: &ThreadState, task: &NextTask) -> Value {
+    let interrupts: Vec<Value> = task.interrupts.iter().map(interrupt).collect();
+    let (path, call) = match &task.call {
+        Some((call, place)) => (json!(["__pregel_push", place, false]), Some(call.as_str())),
+        None => (json!(["__pregel_pull", task.name]), None),
+    };
+    let own =
+        |message: &&Value| call.is_none() || message.get("tool_call_id").and_then(Value::as_str) == call;
+    let written = state.followed_by.as_ref().map(|new| new.iter().filter(own).collect::<Vec<_>>());
+    let result = written.filter(|written| !written.is_empty()).map(|written| json!({ "messages": written }));
+    json!({
+        "id": task.id, "name": task.name, "path": path, "error": null, "interrupts": interrupts, "checkpoint": null,
+        "state": null, "result": result,
+    })
 }
 
 fn fresh() -> Value {

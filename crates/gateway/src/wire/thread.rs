@@ -13,12 +13,11 @@ pub(crate) fn json(thread: &Thread, reached: Option<&ThreadState>) -> Value {
     let reached = reached.filter(|state| state.step.is_some());
     let values: Option<Box<RawValue>> = reached.and_then(|state| serde_json::from_slice(&state.values).ok());
     let mut interrupts = Map::new();
-    if let Some(state) = reached
-        && !state.interrupts.is_empty()
-    {
-        let task = state::task_id(state);
-        let asked: Vec<Value> = state.interrupts.iter().map(state::interrupt).collect();
-        interrupts.insert(task, Value::from(asked));
+    for task in reached.map(state::tasks).unwrap_or_default() {
+        if !task.interrupts.is_empty() {
+            let asked: Vec<Value> = task.interrupts.iter().map(state::interrupt).collect();
+            interrupts.insert(task.id, asked.into());
+        }
     }
     json!({
         "thread_id": thread.id,

@@ -115,6 +115,44 @@ impl<'de> Deserialize<'de> for MessageWrites {
     }
 }
 
+/// What a client must not say, though a log may hold it: words of nobody, and what is no content.
+pub(crate) fn check_messages(said: &Value) -> Result<(), serde_json::Error> {
+    let refused = |why: String| <serde_json::Error as serde::de::Error>::custom(why);
+    for message in said.as_array().map_or(std::slice::from_ref(said), Vec::as_slice) {
+        let kind = message.get("type").or_else(|| message.get("role")).and_then(Value::as_str);
+        if let Some(kind) = kind.filter(|kind| !KINDS.contains(kind)) {
+            return Err(refused(format!(
+                "unexpected message type `{kind}`; use one of {}",
+                KINDS.join(", ")
+            )));
+        }
+        if let Some(content @ (Value::Number(_) | Value::Bool(_) | Value::Object(_))) = message.get("content")
+        {
+            return Err(refused(format!(
+                "a message's `content` is a string or a list of blocks, not {content}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What messages are called, in all spellings that clients have.
+const KINDS: [&str; 13] = [
+    "human",
+    "user",
+    "ai",
+    "assistant",
+    "system",
+    "developer",
+    "tool",
+    "function",
+    "remove",
+    "AIMessageChunk",
+    "HumanMessageChunk",
+    "chat",
+    "constructor",
+];
+
 fn is_pair(items: &[Value]) -> bool {
     matches!(items, [Value::String(role), Value::String(_)]
         if matches!(role.as_str(), "user" | "human" | "assistant" | "ai" | "system"))

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::blocks::values_in_blocks;
 use super::inside::InsideStates;
 use super::spoken::{self, Fragment, Spoken};
-use super::{bytes, source};
+use super::{asked, bytes, source};
 use crate::event::{LogEvent, Task};
 use crate::{Entry, Run};
 
@@ -149,7 +149,13 @@ impl EventRenderer {
             LogEvent::Chunk { message, .. } => self.chunk(namespace, message, &mut out),
             LogEvent::Message { task, message } => self.message(namespace, task, message, &mut out),
             LogEvent::TaskStarted { task, input } => self.started(namespace, task, input, &mut out),
-            LogEvent::TaskFinished { task, result, error } => {
+            LogEvent::TaskFinished { task, interrupts, .. } if !interrupts.is_empty() => {
+                // Its call is still open.
+                let asked: Vec<Value> = interrupts.iter().map(asked).collect();
+                let data = json!({"id": task.id, "name": task.node, "error": null, "result": {}, "interrupts": asked});
+                out.say(Channel::Tasks, namespace, &data);
+            }
+            LogEvent::TaskFinished { task, result, error, .. } => {
                 self.finished(namespace, task, result, error.as_deref(), &mut out);
             }
             LogEvent::Custom { data } => custom(namespace, data, &mut out),

@@ -2,10 +2,11 @@
 //!
 //! Invariant: a state is the fold of its steps, whoever asks for it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hart_kernel::{Agent, CheckpointError, Interrupt, RunContext, RunError, Snapshot, Step};
+use hart_kernel::{Agent, CheckpointError, Interrupt, MessageList, RunContext, RunError, Snapshot, Step};
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
@@ -26,6 +27,8 @@ pub struct ThreadState {
     pub interrupts: Vec<Interrupt>,
     /// None for a thread nobody wrote to.
     pub step: Option<StepInfo>,
+    /// The messages that the step behind it wrote, if that was read along.
+    pub followed_by: Option<Vec<Value>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -84,11 +87,21 @@ impl Runtime {
     ) -> Result<Vec<ThreadState>, StateError> {
         let row = self.known(thread).await?;
         let steps = self.wanted_steps(thread, query, wanted).await?;
-        let mut states = Vec::new();
+        let mut states: Vec<ThreadState> = Vec::new();
         let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
         // Oldest first, so that each state is the one before it and a little more.
+        let mut seen: HashMap<CheckpointId, (usize, MessageList)> = HashMap::new();
         for info in steps.into_iter().rev() {
             let view = recall.view(&info.id).await?;
+            let messages = view.as_ref().map(|view| view.messages().clone()).unwrap_or_default();
+            if let Some((place, before)) = info.parent.as_ref().and_then(|parent| seen.get(parent))
+                && let Some(state) = states.get_mut(*place)
+            {
+                let new = messages.iter_from(before.common_prefix(&messages));
+                let new = new.map(|message| serde_json::to_value(message).unwrap_or_default());
+                state.followed_by = Some(new.collect());
+            }
+            seen.insert(info.id.clone(), (states.len(), messages));
             states.push(self.shown_state(thread, view, Some(info)));
         }
         states.reverse();
@@ -212,10 +225,11 @@ impl Runtime {
 
     fn shown_state(&self, thread: &ThreadId, view: Option<Snapshot>, step: Option<StepInfo>) -> ThreadState {
         let Some(view) = view else {
-            return ThreadState { values: Bytes::from_static(b"{}"), interrupts: Vec::new(), step: None };
+            let values = Bytes::from_static(b"{}");
+            return ThreadState { values, interrupts: Vec::new(), step: None, followed_by: None };
         };
         let values = self.encoder(thread, Spelling::State).encode(&view, None);
-        ThreadState { values, interrupts: view.interrupts().to_vec(), step }
+        ThreadState { values, interrupts: view.interrupts().to_vec(), step, followed_by: None }
     }
 
     /// What the steps come to; nothing if there are none.

@@ -46,7 +46,8 @@ pub(super) fn converse(chat: &mut Chat<'_>) -> Result<Exit, Failure> {
 
 fn farewell(chat: &Chat<'_>) -> Exit {
     if chat.session.block_on(chat.session.knows(&chat.thread)).is_ok_and(|known| known.unwrap_or(false)) {
-        chat.session.terminal.note(&format!("to go on: hart chat --thread {}", chat.thread));
+        let there = chat.session.there();
+        chat.session.terminal.note(&format!("to go on: hart chat{there} --thread {}", chat.thread));
     }
     Exit::Done
 }
