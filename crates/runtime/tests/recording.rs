@@ -1,12 +1,12 @@
-//! How much is recorded of a run, however often it is cut off.
+//! What is recorded of a run, and how much, however often it is cut off.
 
 use std::sync::Arc;
 
-use hart_kernel::{Clock, Deck as _, SystemClock};
-use hart_runtime::port::{Lease, Store};
-use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits};
+use hart_kernel::{Clock, Deck as _, Step, StepSource, SystemClock};
+use hart_runtime::port::{Lease, RunEnd, Store};
+use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits, Reel};
 use hart_runtime::*;
-use hart_types::ToolCall;
+use hart_types::{RunStatus, ToolCall};
 use serde_json::{Map, json};
 
 use crate::support::{World, says};
@@ -36,6 +36,51 @@ async fn attempt(store: &Arc<dyn Store>, run: &Run, lease: &Lease, attempt: u32,
     deck.reached(None).await;
     // Records go with the next write.
     store.numbers().await.unwrap();
+}
+
+/// A crash between the results of a batch and the pause: the call that asks is made again, and asks again.
+#[tokio::test]
+async fn a_question_that_is_asked_again_is_recorded_once() {
+    let world = World::new().await;
+    let (run, lease) = claimed(&world).await;
+    let store = world.runtime.store();
+    let (clock, request): (Arc<dyn Clock>, _) = (Arc::new(SystemClock), says("t", "SAY nothing"));
+    for (attempt, id) in [(1, "results"), (2, "pause")] {
+        let recordable = Recordable {
+            store,
+            lease: &lease,
+            run: &run,
+            request: &request,
+            attempt,
+            recorded: 0,
+            clock: &clock,
+        };
+        let deck = RecordingDeck::new(&recordable, RecordingLimits::default(), Arc::new(|_: &str| None));
+        deck.came_to(&ToolCall::new("asks", "tool", Map::new()), json!({"asked": []})).await;
+        let step = Step {
+            id: id.into(),
+            parent: None,
+            run_id: run.id.clone(),
+            source: StepSource::Tools,
+            created_at: clock.now(),
+            writes: Vec::new(),
+            next: None,
+        };
+        deck.reached(Some(&step.id)).await;
+        store.append_steps(&"t".into(), vec![step], Some(&lease)).await.unwrap();
+    }
+    let end = RunEnd {
+        status: RunStatus::Success,
+        error: None,
+        totals: Totals::default(),
+        at: clock.now(),
+        base: None,
+        values: None,
+        events: Vec::new(),
+    };
+    store.end_run(&run.id, end, Some(&lease)).await.unwrap().unwrap();
+    let reel = Reel::load(store.as_ref(), &run.id).await.unwrap();
+    assert_eq!(reel.sums().tool_calls, 1);
 }
 
 #[tokio::test]

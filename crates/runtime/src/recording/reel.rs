@@ -88,6 +88,8 @@ impl Reel {
         let mut reel: Option<Self> = None;
         let mut previous: HashMap<String, Vec<Option<Hash>>> = HashMap::new();
         let mut undone = Vec::new();
+        // Where what the newest attempt did begins.
+        let mut begins = 0;
         for stored in records {
             if version(&stored.payload).is_some_and(|found| found != VERSION) {
                 let found = version(&stored.payload).unwrap_or_default();
@@ -109,6 +111,7 @@ impl Reel {
                 };
                 let reel = reel.get_or_insert_with(fresh);
                 drop_undone(reel, &mut undone);
+                begins = reel.entries.len();
                 previous.clear();
                 continue;
             }
@@ -125,6 +128,10 @@ impl Reel {
                     reel.entries.push(Entry::Asked(Box::new(call)));
                 }
                 Record::Called { call, tool, came_to } => {
+                    if drop_question(reel, begins, &call) {
+                        begins -= 1;
+                        undone.iter_mut().for_each(|at| *at -= 1);
+                    }
                     reel.entries.push(Entry::Called { call, tool, came_to });
                 }
                 Record::Cut { limit } => {
@@ -179,6 +186,14 @@ fn drop_undone(reel: &mut Reel, undone: &mut Vec<usize>) {
         at += 1;
         !gone.contains(&(at - 1))
     });
+}
+
+/// Forgets that a call has asked, if an attempt before this one did and this one makes the call again: a crash came
+/// between the results of its batch and the pause. Whether there was one.
+fn drop_question(reel: &mut Reel, begins: usize, made: &str) -> bool {
+    let asks = |entry: &Entry| matches!(entry, Entry::Called { call, came_to, .. } if call == made && came_to.get("asked").is_some());
+    let found = reel.entries.iter().take(begins).rposition(asks);
+    found.map(|at| reel.entries.remove(at)).is_some()
 }
 
 /// The version of a record that begins a recording.

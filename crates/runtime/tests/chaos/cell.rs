@@ -8,12 +8,13 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hart_testkit::eventually_here;
+use hart_testkit::PATIENCE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::is_long;
 use super::scenarios::Scenario;
 
 /// Where a process is told what it is.
@@ -128,7 +129,15 @@ impl Cell {
 
     pub(crate) fn play(&self, role: &Role) -> bool {
         let mut process = self.process(role);
-        let status = eventually_here("a process ends", || process.try_wait().unwrap());
+        // The longest run has hundreds of steps.
+        let until = Instant::now() + if is_long() { PATIENCE * 8 } else { PATIENCE };
+        let status = loop {
+            assert!(Instant::now() < until, "{}: a process does not end", role.fuse);
+            match process.try_wait().unwrap() {
+                Some(status) => break status,
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
         assert!(status.success() || status.signal() == Some(9), "{}: {status}", role.fuse);
         !status.success()
     }
