@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{MatchedPath, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
@@ -32,14 +32,17 @@ pub(crate) struct Create {
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
+    at: MatchedPath,
     Body(create): Body<Create>,
 ) -> ApiResult<Json<Value>> {
     let id = create.thread_id.as_deref().map_or_else(|| Ok(ThreadId::generate()), thread_id)?;
     let mut row = Thread::new(id.clone(), "default".into(), gateway.runtime.now());
     row.metadata = create.metadata;
+    // DeerFlow's frontend sends a thread's files before it makes the thread, and so makes one that is there.
+    let unsaid = if at.as_str().starts_with("/api/") { "do_nothing" } else { "raise" };
     match gateway.runtime.store().create_thread(row).await? {
         Created::New(row) => Ok(Json(thread::json(&row, None))),
-        Created::Existing(row) if create.if_exists.as_deref() == Some("do_nothing") => {
+        Created::Existing(row) if create.if_exists.as_deref().unwrap_or(unsaid) == "do_nothing" => {
             Ok(Json(full(&gateway, &row).await?))
         }
         Created::Existing(_) => Err(ApiError::conflict(format!("Thread with ID {id} already exists"))),
