@@ -7,6 +7,7 @@ mod archive;
 mod artifacts;
 pub(crate) mod auth;
 mod branches;
+mod delegated;
 mod feedback;
 mod files;
 mod helpers;
@@ -168,9 +169,18 @@ async fn workspace_changes(
     Path((thread, run)): Path<(String, String)>,
 ) -> ApiResult<Json<Value>> {
     let of = workspace(&gateway, &thread).await?;
-    let run = run_of(&gateway, &thread, &run).await?;
-    let changes = gateway.house.changes(&of, &run.id).await;
+    let changes = match run_of(&gateway, &thread, &run).await {
+        Ok(run) => gateway.house.changes(&of, &run.id).await,
+        // What a branch took over was said by runs of its original, and did nothing to the branch's files.
+        Err(_) if took_over(&gateway, &of, &run).await? => None,
+        Err(error) => return Err(error),
+    };
     Ok(Json(changes.unwrap_or_else(|| json!({"available": false, "version": 1, "files": []}))))
+}
+
+async fn took_over(gateway: &Gateway, of: &Workspace, run: &str) -> ApiResult<bool> {
+    let said = gateway.runtime.transcript(&of.thread).await?;
+    Ok(said.iter().any(|said| said.run.as_str() == run))
 }
 
 /// DeerFlow's frontend shows what is on.
