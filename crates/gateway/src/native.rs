@@ -8,6 +8,7 @@ mod artifacts;
 pub(crate) mod auth;
 mod branches;
 mod custom_skills;
+mod delegated;
 mod feedback;
 mod files;
 mod goals;
@@ -16,7 +17,6 @@ mod messages;
 mod missing;
 mod range;
 mod skills;
-mod subagent_steps;
 mod uploads;
 mod usage;
 
@@ -185,9 +185,18 @@ async fn workspace_changes(
     Path((thread, run)): Path<(String, String)>,
 ) -> ApiResult<Json<Value>> {
     let of = workspace(&gateway, &thread).await?;
-    let run = run_of(&gateway, &thread, &run).await?;
-    let changes = gateway.house.changes(&of, &run.id).await;
+    let changes = match run_of(&gateway, &thread, &run).await {
+        Ok(run) => gateway.house.changes(&of, &run.id).await,
+        // What a branch took over was said by runs of its original, and did nothing to the branch's files.
+        Err(_) if took_over(&gateway, &of, &run).await? => None,
+        Err(error) => return Err(error),
+    };
     Ok(Json(changes.unwrap_or_else(|| json!({"available": false, "version": 1, "files": []}))))
+}
+
+async fn took_over(gateway: &Gateway, of: &Workspace, run: &str) -> ApiResult<bool> {
+    let said = gateway.runtime.transcript(&of.thread).await?;
+    Ok(said.iter().any(|said| said.run.as_str() == run))
 }
 
 /// DeerFlow's frontend shows what is on.

@@ -3,9 +3,9 @@
 //! Invariant: a route cannot be served without being described, and its body is described by the type it is read into.
 
 use axum::Router;
-use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{MatchedPath, State};
 use axum::handler::Handler;
 use axum::http::HeaderMap;
 use axum::routing::{MethodFilter, MethodRouter};
@@ -245,6 +245,7 @@ impl Part for State<Gateway> {}
 impl<T> Part for Path<T> {}
 impl Part for Query {}
 impl Part for HeaderMap {}
+impl Part for MatchedPath {}
 
 impl<T: JsonSchema> Part for Body<T> {
     fn describe(parts: &mut Parts, generator: &mut SchemaGenerator) {

@@ -54,6 +54,10 @@ async fn a_stream_names_its_run_and_is_read_again_from_any_frame() {
     assert_eq!(way, format!("{place}/stream"));
     assert!(place.starts_with(&format!("/threads/{id}/runs/")));
     assert_eq!(header("content-type"), "text/event-stream; charset=utf-8");
+    assert!(
+        header("cache-control").contains("no-transform"),
+        "a proxy that compresses would hold frames back"
+    );
     let whole = response.text().await.unwrap();
     assert!(whole.starts_with("event: metadata\r\n") && whole.contains("event: end\r\n"), "{whole}");
     let ids: Vec<&str> = whole.lines().filter_map(|line| line.strip_prefix("id: ")).collect();

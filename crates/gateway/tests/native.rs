@@ -63,6 +63,46 @@ async fn without_a_token_everybody_is_the_user() {
     assert_eq!(setup, json!({"needs_setup": false, "registration_enabled": false}));
     let me = server.get("/api/v1/auth/me").await;
     assert_eq!((&me["id"], &me["system_role"]), (&json!("default"), &json!("admin")));
+    // The frontend reads it as an address and takes a host without a dot for a broken server.
+    let (_, host) = me["email"].as_str().unwrap().split_once('@').unwrap();
+    assert!(host.contains('.'), "{me}");
+    server.close().await;
+}
+
+/// DeerFlow's frontend looks for the cookie before it asks anything: without one it shows where to sign in.
+#[tokio::test]
+async fn whoever_signs_in_where_nobody_has_to_gets_cookies_all_the_same() {
+    let server = Server::new(&[]).await;
+    let form = server.request(Method::POST, "/api/v1/auth/login/local").body("username=a%40b.org&password=x");
+    let signed_in = form.send().await.unwrap();
+    assert_eq!(signed_in.status(), StatusCode::OK);
+    let cookies = cookies(&signed_in).join("; ");
+    assert!(cookies.contains("access_token=") && cookies.contains("csrf_token="), "{cookies}");
+    let me = server.request(Method::GET, "/api/v1/auth/me").header("cookie", &cookies);
+    assert_eq!(me.send().await.unwrap().status(), StatusCode::OK);
+    server.close().await;
+    // They open no door where one has to.
+    let access = Access { token: Some("s3cret-token".to_owned()), ..Access::default() };
+    let guarded = Server::with(&[], access).await;
+    let me = guarded.request(Method::GET, "/api/v1/auth/me").header("cookie", cookies);
+    assert_eq!(me.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    guarded.close().await;
+}
+
+/// The frontend uploads before it makes the thread, which is then there.
+#[tokio::test]
+async fn at_deerflows_addresses_a_thread_that_is_there_may_be_made_again() {
+    let server = Server::new(&[]).await;
+    let id = "6f0c0a52-4f6b-4d2e-9c63-0d6f3f2b7a11";
+    server.post("/threads", json!({"thread_id": id, "metadata": {"k": 1}})).await;
+    for at in ["/api/threads", "/api/langgraph/threads"] {
+        let again = server.post(at, json!({"thread_id": id, "metadata": {"k": 2}})).await;
+        assert_eq!((&again["thread_id"], &again["metadata"]["k"]), (&json!(id), &json!(1)), "{at}");
+        let (status, _) = server.call(Method::POST, at, json!({"thread_id": id, "if_exists": "raise"})).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{at}");
+    }
+    let (status, _) = server.call(Method::POST, "/threads", json!({"thread_id": id})).await;
+    assert_eq!(status, StatusCode::CONFLICT, "as LangGraph has it");
     server.close().await;
 }
 

@@ -42,6 +42,11 @@ async fn pages_of_what_was_said() {
     assert_eq!(kinds, [human, ai, human, ai, tool, ai]);
     assert_eq!(all[5]["metadata"]["usage"]["total_tokens"], 330);
     assert!(all[5]["feedback"].is_null() && all[3].get("feedback").is_none());
+    let took = |row: usize| all[row]["content"]["additional_kwargs"].get("turn_duration");
+    assert!(
+        took(5).is_some_and(Value::is_u64) && took(3).is_none(),
+        "the last answer says how long its run took"
+    );
     // Backwards, every row once.
     let (mut met, mut before) = (Vec::new(), String::new());
     loop {
@@ -178,6 +183,13 @@ async fn a_branch_goes_its_own_way() {
     let of_others = |step: &&Value| step["metadata"]["run_id"] != *run;
     assert_eq!(history.as_array().unwrap().iter().filter(of_others).count(), 1, "only the title is new");
     assert_eq!(world.get(&format!("/api/threads/{branch}/uploads/list")).await["count"], 1);
+    // The frontend asks this of every answer that it shows, also of those the branch took over.
+    let changes = format!("/api/threads/{branch}/runs/{}/workspace-changes", run.as_str().unwrap());
+    assert_eq!(world.get(&changes).await["available"], false);
+    let (status, _) = world
+        .call(Method::GET, &format!("/api/threads/{branch}/runs/none/workspace-changes"), json!({}))
+        .await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
     world.model.push(Turn::new().text("Elsewhere."));
     let values = world.say(branch, "And here?").await;
     assert_eq!(said(&values), ["Hi", "Hello.", "And here?", "Elsewhere."]);
@@ -185,6 +197,40 @@ async fn a_branch_goes_its_own_way() {
     assert_eq!(said(&original["values"]).last(), Some(&"It is empty."));
     let (status, _) = world.call(Method::POST, &at, json!({"message_id": "none"})).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_a_subagent_did_can_be_read_later() {
+    let work = json!({"description": "Look around", "prompt": "Look.", "subagent_type": "general-purpose"});
+    let ls = json!({"description": "l", "path": "/mnt/user-data/workspace"});
+    let settings = json!({"subagents": {"enabled": true}, "title": {"enabled": false}});
+    let world = World::with(
+        settings,
+        [
+            Turn::new().tool_call("a", "task", work),
+            Turn::new().text("Looking.").tool_call("l", "ls", ls),
+            Turn::new().text("Nothing there."),
+            Turn::new().text("Done."),
+        ],
+    )
+    .await;
+    let thread = world.thread().await;
+    world.say(&thread, "Go").await;
+    let rows = world.get(&format!("/api/threads/{thread}/messages")).await;
+    let events = format!("/api/threads/{thread}/runs/{}/events", rows[0]["run_id"].as_str().unwrap());
+    let steps = world.get(&format!("{events}?event_types=subagent.step&task_id=a&limit=500")).await;
+    let said: Vec<_> = steps.as_array().unwrap().iter().map(|row| &row["content"]["text"]).collect();
+    assert_eq!((said.first(), said.last()), (Some(&&json!("Looking.")), Some(&&json!("Nothing there."))));
+    assert_eq!(steps[0]["content"]["tool_calls"][0]["name"], "ls");
+    assert_eq!((&steps[0]["metadata"]["task_id"], &steps[0]["category"]), (&json!("a"), &json!("subagent")));
+    // By pages, as the card asks for them.
+    let first = world.get(&format!("{events}?event_types=subagent.step&limit=1")).await;
+    let behind = format!("{events}?event_types=subagent.step&after_seq={}", first[0]["seq"]);
+    assert_eq!(world.get(&behind).await.as_array().unwrap().len() + 1, said.len());
+    assert_eq!(world.get(&format!("{events}?event_types=subagent.step&task_id=b")).await, json!([]));
+    let ends = world.get(&format!("{events}?event_types=subagent.start,subagent.end")).await;
+    assert_eq!(ends[0]["content"], json!({"task_id": "a", "description": "Look around"}));
+    assert_eq!(ends[1]["content"]["status"], "completed");
 }
 
 #[tokio::test]

@@ -165,6 +165,8 @@ fn the_first_message(page: &Frontend, bench: &Bench) -> String {
         page.send("POST", &uploads, "multipart/form-data; boundary=b", form.as_bytes());
     let uploaded: Value = serde_json::from_str(&uploaded).unwrap();
     assert_eq!((status, &uploaded["success"]), (200, &json!(true)), "{uploaded}");
+    // The client makes the thread before its first run, also when the files have made it.
+    assert_eq!(page.post(&format!("{SDK}/threads"), json!({"thread_id": THREAD}))["thread_id"], THREAD);
     let file = &uploaded["files"][0];
     let files = json!([{"filename": file["filename"], "size": file["size"], "path": file["virtual_path"],
         "status": "uploaded"}]);

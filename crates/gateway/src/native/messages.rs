@@ -11,7 +11,7 @@ use hart_runtime::{Run, Said};
 use hart_types::{RunId, RunStatus};
 use serde_json::{Map, Value, json};
 
-use super::{feedback, run_of, subagent_steps, workspace};
+use super::{delegated, feedback, run_of, workspace};
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::openapi::{Table, get};
@@ -49,7 +49,8 @@ async fn of_thread(
     let (window, of) = (Window::read(&query)?, workspace(&gateway, &thread).await?);
     let said = gateway.runtime.transcript(&of.thread).await?;
     let opinions = gateway.runtime.store().feedback(&FeedbackScope::Thread(of.thread)).await?;
-    let (rows, _) = window.cut(rows(&said, &opinions));
+    let (mut rows, _) = window.cut(rows(&said, &opinions));
+    time_runs(&gateway, &mut rows).await?;
     Ok(Json(rows.into()))
 }
 
@@ -64,7 +65,8 @@ async fn page(
     let (window, of) = (Window::read(&query)?, workspace(&gateway, &thread).await?);
     let said = gateway.runtime.transcript(&of.thread).await?;
     let opinions = gateway.runtime.store().feedback(&FeedbackScope::Thread(of.thread)).await?;
-    let (rows, more) = window.cut(rows(&said, &opinions));
+    let (mut rows, more) = window.cut(rows(&said, &opinions));
+    time_runs(&gateway, &mut rows).await?;
     let first = rows.first().and_then(|row| row.get("seq")).filter(|_| more).cloned();
     Ok(Json(json!({"data": rows, "has_more": more, "next_before_seq": first})))
 }
@@ -93,7 +95,8 @@ async fn of_run_alone(
 async fn in_run(gateway: &Gateway, run: &Run, window: Window) -> ApiResult<Json<Value>> {
     let said = gateway.runtime.said_in(run).await?;
     let opinions = gateway.runtime.store().feedback(&FeedbackScope::Run(run.id.clone())).await?;
-    let (rows, more) = window.cut(rows(&said, &opinions));
+    let (mut rows, more) = window.cut(rows(&said, &opinions));
+    time_runs(gateway, &mut rows).await?;
     Ok(Json(json!({"data": rows, "has_more": more})))
 }
 
@@ -106,13 +109,14 @@ async fn events(
     let after = query.number("after_seq", 0)?;
     let kinds = query.list("event_types");
     let run = run_of(&gateway, &thread, &run).await?;
-    let (task, of_subagents) = (query.get("task_id"), |kind: &str| subagent_steps::KINDS.contains(&kind));
+    let task = query.get("task_id");
     // They are numbered by the stream, so they come only to whoever asks for them.
-    let rows = match task.is_some() || kinds.iter().any(|kind| of_subagents(kind)) {
-        true => subagent_steps::rows(&gateway, &run, task, after).await?,
-        false => happened(&run, &gateway.runtime.said_in(&run).await?),
-    };
-    let rows = rows.into_iter().filter(|row| {
+    if task.is_some() || kinds.iter().any(|kind| delegated::is_kind(kind)) {
+        let asked = delegated::Asked { kinds: &kinds, task, after, limit };
+        return Ok(Json(delegated::rows(&gateway, &run, &asked).await?.into()));
+    }
+    let said = gateway.runtime.said_in(&run).await?;
+    let rows = happened(&run, &said).into_iter().filter(|row| {
         let kind = row.get("event_type").and_then(Value::as_str).unwrap_or_default();
         seq(row) > after && (kinds.is_empty() || kinds.iter().any(|wanted| wanted == kind))
     });
@@ -175,6 +179,25 @@ fn rows(said: &[Said], opinions: &[Feedback]) -> Vec<Value> {
         row
     };
     shown.iter().map(with_opinion).collect()
+}
+
+/// Writes on the last answer of each run that has ended how many seconds it took; the frontend shows it there.
+async fn time_runs(gateway: &Gateway, rows: &mut [Value]) -> ApiResult<()> {
+    for row in rows.iter_mut().filter(|row| row.get("feedback").is_some()) {
+        let id = row.get("run_id").and_then(Value::as_str).unwrap_or_default();
+        let Some(run) = gateway.runtime.store().run(&RunId::from(id)).await? else { continue };
+        if matches!(run.status, RunStatus::Pending | RunStatus::Running) {
+            continue;
+        }
+        let took = run.updated_at.duration_since(run.start_at.max(run.created_at)).as_secs().max(0);
+        if let Some(answer) = row.get_mut("content").and_then(Value::as_object_mut) {
+            let about = answer.entry("additional_kwargs").or_insert_with(|| json!({}));
+            if let Some(about) = about.as_object_mut() {
+                about.insert("turn_duration".to_owned(), took.into());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn row(said: &Said) -> Value {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{MatchedPath, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
@@ -44,6 +44,7 @@ pub(crate) struct SuperStep {
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
+    at: MatchedPath,
     Body(create): Body<Create>,
 ) -> ApiResult<Json<Value>> {
     without_ttl(create.ttl.as_ref())?;
@@ -54,6 +55,8 @@ pub(crate) async fn create(
     if !writes.is_empty() && !row.metadata.contains_key("graph_id") {
         return Err(ApiError::bad_request("`supersteps` need `metadata.graph_id`: whose state they are of"));
     }
+    // DeerFlow's frontend sends a thread's files before it makes the thread, and so makes one that is there.
+    let unsaid = if at.as_str().starts_with("/api/") { IfExists::DoNothing } else { IfExists::Raise };
     match gateway.runtime.store().create_thread(row).await? {
         Created::New(row) if writes.is_empty() => Ok(Json(thread::json(&row, None))),
         Created::New(row) => {
@@ -64,7 +67,7 @@ pub(crate) async fn create(
             }
             Ok(Json(full(&gateway, &known(&gateway, id.as_str()).await?).await?))
         }
-        Created::Existing(row) if create.if_exists == Some(IfExists::DoNothing) => {
+        Created::Existing(row) if create.if_exists.unwrap_or(unsaid) == IfExists::DoNothing => {
             Ok(Json(full(&gateway, &row).await?))
         }
         Created::Existing(_) => Err(ApiError::conflict(format!("Thread with ID {id} already exists"))),
