@@ -70,10 +70,10 @@ export const AssistantMessage = memo(function AssistantMessage(props: Props) {
       {row.endsTurn && !active && (
         <MessageActions text={text}>
           {id && (
-            <>
+            <span className="when-idle">
               <IconButton small label={t.message.regenerate} icon="again" onClick={() => handlers.regenerate(id)} />
               <IconButton small label={t.message.branch} icon="branch" onClick={() => handlers.branch(id)} />
-            </>
+            </span>
           )}
           {turn && (
             <Feedback
@@ -88,7 +88,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: Props) {
           {turn && <TurnUsage turn={turn} />}
         </MessageActions>
       )}
-      {fork && !active && <WaySwitch fork={fork} disabled={active} onSwitch={handlers.go} />}
+      {fork && !active && <WaySwitch fork={fork} onSwitch={handlers.go} />}
       {commenting && turn?.opinion && (
         <FeedbackComment
           opinion={turn.opinion}

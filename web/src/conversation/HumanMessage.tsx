@@ -15,12 +15,11 @@ import { WaySwitch } from "./WaySwitch";
 interface Props {
   row: HumanRow;
   handlers: RowHandlers;
-  busy: boolean;
   fork: Fork | undefined;
   branches: BranchLink[] | undefined;
 }
 
-export const HumanMessage = memo(function HumanMessage({ row, handlers, busy, fork, branches }: Props) {
+export const HumanMessage = memo(function HumanMessage({ row, handlers, fork, branches }: Props) {
   const t = useText();
   const [editing, setEditing] = useState(false);
   const text = textOf(row.message);
@@ -53,15 +52,15 @@ export const HumanMessage = memo(function HumanMessage({ row, handlers, busy, fo
       </div>
       <div className="message-foot">
         <MessageActions text={text}>
-          {id && !busy && (
-            <>
+          {id && (
+            <span className="when-idle">
               <IconButton small label={t.message.edit} icon="edit" onClick={() => setEditing(true)} />
               <IconButton small label={t.turn.branchHere} icon="branch" onClick={() => handlers.branch(id)} />
-            </>
+            </span>
           )}
           {branches && <BranchMenu branches={branches} onOpen={handlers.open} />}
         </MessageActions>
-        {fork && <WaySwitch fork={fork} disabled={busy} onSwitch={handlers.go} />}
+        {fork && <WaySwitch fork={fork} onSwitch={handlers.go} />}
       </div>
     </article>
   );

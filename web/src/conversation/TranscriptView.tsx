@@ -68,7 +68,6 @@ export function TranscriptView({ transcript, busy, turns, forks, branches, handl
                   <HumanMessage
                     row={row}
                     handlers={handlers}
-                    busy={busy}
                     fork={forks.get(row.message.id ?? "")}
                     branches={branches.children.get(row.message.id ?? "")}
                   />

@@ -5,11 +5,10 @@ import { IconButton } from "../ui/Button";
 
 interface Props {
   fork: Fork;
-  disabled: boolean;
   onSwitch(checkpointId: string): void;
 }
 
-export function WaySwitch({ fork, disabled, onSwitch }: Props) {
+export function WaySwitch({ fork, onSwitch }: Props) {
   const t = useText();
   const { current, ways } = fork;
   const go = (index: number) => {
@@ -17,13 +16,13 @@ export function WaySwitch({ fork, disabled, onSwitch }: Props) {
     if (way) onSwitch(way.checkpoint_id);
   };
   return (
-    <span className="ways" role="group" aria-label={t.turn.ways}>
+    <span className="ways when-idle" role="group" aria-label={t.turn.ways}>
       <IconButton
         small
         className="ways-back"
         label={t.turn.earlierWay}
         icon="chevron"
-        disabled={disabled || current === 0}
+        disabled={current === 0}
         onClick={() => go(current - 1)}
       />
       <span>{t.turn.way(current + 1, ways.length)}</span>
@@ -31,7 +30,7 @@ export function WaySwitch({ fork, disabled, onSwitch }: Props) {
         small
         label={t.turn.laterWay}
         icon="chevron"
-        disabled={disabled || current === ways.length - 1}
+        disabled={current === ways.length - 1}
         onClick={() => go(current + 1)}
       />
     </span>

@@ -51,7 +51,6 @@ export const en = {
     attach: "Attach files",
     dropHere: "Drop files to attach them",
     uploading: (percent: number) => `Uploading, ${percent} %`,
-    uploadUnavailable: "This server takes no files.",
     uploadFailed: "could not be uploaded",
     uploadTooLarge: (limit: string) => `larger than the limit of ${limit}`,
     removeFile: (name: string) => `Remove ${name}`,
@@ -356,7 +355,6 @@ export const en = {
   compact: {
     done: "The conversation was shortened for the model; you still see all of it.",
     nothing: "There was nothing to shorten.",
-    unavailable: "This server cannot shorten conversations yet.",
   },
 
   failures: {

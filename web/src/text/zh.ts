@@ -46,7 +46,6 @@ export const zh: Text = {
     attach: "添加文件",
     dropHere: "拖到这里添加文件",
     uploading: (percent) => `正在上传，${percent}%`,
-    uploadUnavailable: "此服务器不接收文件。",
     uploadFailed: "上传失败",
     uploadTooLarge: (limit) => `超过 ${limit} 的上限`,
     removeFile: (name) => `移除 ${name}`,
@@ -341,7 +340,6 @@ export const zh: Text = {
   compact: {
     done: "已为模型压缩对话；你仍能看到全部内容。",
     nothing: "没有可压缩的内容。",
-    unavailable: "此服务器暂不能压缩对话。",
   },
 
   failures: {
