@@ -203,7 +203,11 @@ async fn took_over(gateway: &Gateway, of: &Workspace, run: &str) -> ApiResult<bo
 async fn features(State(gateway): State<Gateway>) -> Json<Value> {
     let on = |enabled: bool| json!({ "enabled": enabled });
     let agents = gateway.house.agents().is_some_and(Agents::enabled);
-    Json(json!({"agents_api": on(agents), "browser_control": on(false), "mcp_tasks": on(false)}))
+    let polishes = gateway.house.helpers().is_some_and(|helpers| helpers.polishes().is_some());
+    Json(json!({
+        "agents_api": on(agents), "browser_control": on(false), "mcp_tasks": on(false),
+        "input_polish": on(polishes),
+    }))
 }
 
 /// A run of this thread.

@@ -108,6 +108,7 @@ const ROWS: &[(&str, &str, u16)] = &[
     ("POST /api/v1/auth/register", "", 403),
     ("POST /api/v1/auth/initialize", "", 409),
     ("POST /api/v1/auth/change-password", "", 400),
+    ("GET /api/threads/{thread}/branches", "", 404),
     ("POST /api/threads/{thread}/branches", r#"{"message_id": "m"}"#, 404),
     ("POST /api/threads/{thread}/compact", "{}", 404),
     ("POST /api/threads/{thread}/runs/regenerate/prepare", r#"{"message_id": "m"}"#, 404),

@@ -36,12 +36,6 @@ export interface UploadedFile {
   artifact_url?: string;
 }
 
-export interface UploadLimits {
-  max_files: number;
-  max_file_size: number;
-  max_total_size: number;
-}
-
 export interface TokenUsage {
   total_tokens: number;
   total_input_tokens: number;
@@ -79,6 +73,13 @@ export class NativeError extends Error {
   }
 }
 
+/** The answer of a route that every server has: whatever it refuses is an error. */
+export async function ask<T>(path: string, init?: RequestInit): Promise<T> {
+  const response = await request(path, init);
+  if (!response.ok) throw new NativeError(response.status, await detailOf(response));
+  return (await response.json()) as T;
+}
+
 async function call<T>(path: string, init?: RequestInit): Promise<T | null> {
   const response = await request(path, init);
   if (ABSENT.has(response.status)) return null;
@@ -100,11 +101,11 @@ async function detailOf(response: Response): Promise<string> {
   }
 }
 
-function json(method: string, body: unknown): RequestInit {
+export function json(method: string, body: unknown): RequestInit {
   return { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
 }
 
-const thread = (id: string) => `/api/threads/${encodeURIComponent(id)}`;
+export const thread = (id: string) => `/api/threads/${encodeURIComponent(id)}`;
 
 export async function listModels(): Promise<ModelInfo[] | null> {
   return (await call<{ models: ModelInfo[] }>("/api/models"))?.models ?? null;
@@ -124,10 +125,6 @@ export async function listAgents(): Promise<AgentDefinition[] | null> {
   return Array.isArray(answer) ? answer : answer.agents;
 }
 
-export function uploadLimits(threadId: string): Promise<UploadLimits | null> {
-  return call(`${thread(threadId)}/uploads/limits`);
-}
-
 export async function listUploads(threadId: string): Promise<UploadedFile[] | null> {
   return (await call<{ files: UploadedFile[] }>(`${thread(threadId)}/uploads/list`))?.files ?? null;
 }
@@ -139,44 +136,6 @@ export function tokenUsage(threadId: string): Promise<TokenUsage | null> {
 export function workspaceChanges(threadId: string, runId: string): Promise<WorkspaceChanges | null> {
   const query = "include_files=true&include_diff=true";
   return call(`${thread(threadId)}/runs/${encodeURIComponent(runId)}/workspace-changes?${query}`);
-}
-
-export async function suggestions(
-  threadId: string,
-  messages: { role: string; content: string }[],
-  model?: string,
-): Promise<string[]> {
-  const body = { messages, n: 3, ...(model ? { model_name: model } : {}) };
-  const answer = await call<{ suggestions: string[] }>(`${thread(threadId)}/suggestions`, json("POST", body));
-  return answer?.suggestions ?? [];
-}
-
-/** `null` says that the server keeps no feedback. */
-export function putFeedback(threadId: string, runId: string, rating: 1 | -1): Promise<unknown> {
-  return call(`${thread(threadId)}/runs/${encodeURIComponent(runId)}/feedback`, json("PUT", { rating }));
-}
-
-export interface Branch {
-  thread_id: string;
-}
-
-export function branchThread(
-  threadId: string,
-  messageId: string,
-  messageIds: string[],
-  title: string,
-): Promise<Branch | null> {
-  return call(`${thread(threadId)}/branches`, json("POST", { message_id: messageId, message_ids: messageIds, title }));
-}
-
-export interface Compaction {
-  compacted: boolean;
-  reason?: string | null;
-  removed_message_count?: number;
-}
-
-export function compactThread(threadId: string): Promise<Compaction | null> {
-  return call(`${thread(threadId)}/compact`, json("POST", { force: true }));
 }
 
 /** The address of a file of the thread; it carries no token and is only ever fetched. */

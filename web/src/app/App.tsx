@@ -5,7 +5,7 @@
  */
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { createClient } from "../api/connection";
-import { compactThread } from "../api/native";
+import { compactThread } from "../api/conversation";
 import { readFailure } from "../api/failure";
 import { ConversationView } from "../conversation/ConversationView";
 import { FileOpenerContext } from "../files/openFile";
@@ -73,7 +73,7 @@ export function App() {
   const compact = useCallback(
     async (id: string) => {
       const answer = await compactThread(id);
-      say(answer === null ? t.compact.unavailable : answer.compacted ? t.compact.done : t.compact.nothing);
+      say(answer.compacted ? t.compact.done : t.compact.nothing);
     },
     [t],
   );
@@ -180,6 +180,11 @@ export function App() {
               threads.refresh();
               openThread(id);
             }}
+            onNew={() => {
+              open.reset();
+              openThread(null);
+            }}
+            onReload={open.remount}
             onBusy={setBusy}
             onPanel={setPanel}
             onChanged={threads.refresh}

@@ -5,10 +5,11 @@
  */
 import {
   type ClipboardEvent,
-  type DragEvent,
   type KeyboardEvent,
+  type Ref,
   type RefObject,
   useEffect,
+  useImperativeHandle,
   useRef,
   useState,
 } from "react";
@@ -17,27 +18,36 @@ import type { AttachedFile } from "../conversation/message";
 import { readableSize } from "../files/fileKind";
 import type { Command } from "../palette/command";
 import { useText } from "../text/language";
-import { IconButton } from "../ui/Button";
+import { Button, IconButton } from "../ui/Button";
 import { AttachmentList } from "./AttachmentList";
 import { clearDraft, readDraft, writeDraft } from "./draft";
 import { ModelPicker } from "./ModelPicker";
 import { ModePicker } from "./ModePicker";
+import { PolishButton } from "./PolishButton";
 import { SlashMenu } from "./SlashMenu";
-import { matchingCommands, slashQuery } from "./slash";
+import { takenBy } from "./slash";
 import { useAttachments } from "./useAttachments";
+import { useDrop } from "./useDrop";
+import { useSlashCommands } from "./useSlashCommands";
 import "./composer.css";
 
 interface Props {
   threadId: string | null;
   busy: boolean;
-  canAttach: boolean;
+  canPolish: boolean;
   models: ModelInfo[] | null;
   commands: Command[];
   field: RefObject<HTMLTextAreaElement | null>;
+  handle: Ref<ComposerHandle>;
   /** Files belong to a thread: a first upload makes one. */
   ensureThread(): Promise<string>;
   onSend(text: string, files: AttachedFile[]): void;
   onStop(): void;
+}
+
+export interface ComposerHandle {
+  /** Words that did not get through; what was written since stays. */
+  putBack(text: string): void;
 }
 
 /** From here on a message is better a file. */
@@ -48,11 +58,10 @@ export function Composer(props: Props) {
   const t = useText();
   const [text, setText] = useState(() => readDraft(threadId));
   const [chosen, setChosen] = useState(0);
-  const [dropping, setDropping] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const attachments = useAttachments(props.ensureThread);
-  const query = slashQuery(text);
-  const offered = query === null ? [] : matchingCommands(props.commands, query);
+  const dropping = useDrop(attachments.add);
+  const offered = useSlashCommands(props.commands, text);
 
   const change = (value: string) => {
     setText(value);
@@ -60,18 +69,35 @@ export function Composer(props: Props) {
     writeDraft(threadId, value);
   };
   useFieldHeight(field, text);
+  useDraftOwner(threadId, text);
+  useImperativeHandle(props.handle, () => ({
+    putBack(unsent) {
+      const now = field.current?.value ?? "";
+      change(now.trim() === "" || now === unsent ? unsent : `${unsent}\n\n${now}`);
+    },
+  }));
 
   const ready = (text.trim() !== "" || attachments.finished.length > 0) && !attachments.pending;
   const send = () => {
     if (!ready) return;
+    const taken = takenBy(props.commands, text);
+    if (taken) {
+      change("");
+      return taken.command.take?.(taken.words);
+    }
     onSend(text.trim(), attachments.finished);
     clearDraft(threadId);
     setText("");
     attachments.clear();
   };
   const run = (command: Command) => {
+    change(command.insert ?? "");
+    if (command.insert) field.current?.focus();
+    else command.run();
+  };
+  const attachText = () => {
+    attachments.add([new File([text], t.attach.textName, { type: "text/plain" })]);
     change("");
-    command.run();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.nativeEvent.isComposing) return;
@@ -87,19 +113,11 @@ export function Composer(props: Props) {
       send();
     }
   };
-  const take = (files: Iterable<File>) => {
-    if (props.canAttach) attachments.add([...files]);
-  };
   const onPaste = (event: ClipboardEvent) => {
     if (event.clipboardData.files.length > 0) {
       event.preventDefault();
-      take(event.clipboardData.files);
+      attachments.add([...event.clipboardData.files]);
     }
-  };
-  const onDrop = (event: DragEvent) => {
-    event.preventDefault();
-    setDropping(false);
-    take(event.dataTransfer.files);
   };
   return (
     <form
@@ -108,16 +126,9 @@ export function Composer(props: Props) {
         event.preventDefault();
         send();
       }}
-      onDragOver={(event) => {
-        if (!props.canAttach || !event.dataTransfer.types.includes("Files")) return;
-        event.preventDefault();
-        setDropping(true);
-      }}
-      onDragLeave={() => setDropping(false)}
-      onDrop={onDrop}
     >
       {offered.length > 0 && <SlashMenu commands={offered} chosen={chosen} onChoose={run} />}
-      <AttachmentList attachments={attachments.list} onRemove={attachments.remove} />
+      <AttachmentList attachments={attachments.list} onRemove={attachments.remove} onRetry={attachments.retry} />
       {dropping && <p className="tool-note">{t.composer.dropHere}</p>}
       <textarea
         ref={field}
@@ -133,24 +144,28 @@ export function Composer(props: Props) {
         onKeyDown={onKeyDown}
         onPaste={onPaste}
       />
-      {text.length > LONG && <p className="tool-note">{t.composer.longText(readableSize(text.length))}</p>}
+      {text.length > LONG && (
+        <p className="composer-note">
+          {t.composer.longText(readableSize(text.length))}
+          <Button small icon="attach" onClick={attachText}>
+            {t.attach.asFile}
+          </Button>
+        </p>
+      )}
       <div className="composer-bar">
-        {props.canAttach && (
-          <>
-            <IconButton label={t.composer.attach} icon="attach" onClick={() => picker.current?.click()} />
-            <input
-              ref={picker}
-              type="file"
-              multiple
-              hidden
-              aria-label={t.composer.attach}
-              onChange={(event) => {
-                take(event.target.files ?? []);
-                event.target.value = "";
-              }}
-            />
-          </>
-        )}
+        <IconButton label={t.composer.attach} icon="attach" onClick={() => picker.current?.click()} />
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label={t.composer.attach}
+          onChange={(event) => {
+            attachments.add([...(event.target.files ?? [])]);
+            event.target.value = "";
+          }}
+        />
+        {props.canPolish && <PolishButton text={text} onChange={change} />}
         <ModePicker />
         <ModelPicker models={props.models} />
         <span className="composer-space" />
@@ -167,6 +182,19 @@ export function Composer(props: Props) {
       </div>
     </form>
   );
+}
+
+/** What was begun without a thread goes with the thread that it got. */
+function useDraftOwner(threadId: string | null, text: string): void {
+  const before = useRef(threadId);
+  useEffect(() => {
+    if (before.current === null && threadId !== null) {
+      clearDraft(null);
+      writeDraft(threadId, text);
+    }
+    before.current = threadId;
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [threadId]);
 }
 
 /** Grows with its text, up to a third of the page. */

@@ -15,3 +15,10 @@ export function matchingCommands(commands: readonly Command[], query: string): C
   const wanted = query.toLowerCase();
   return commands.filter((command) => command.slash?.startsWith(wanted));
 }
+
+/** The command that takes the words behind its name, if the message begins with one. */
+export function takenBy(commands: readonly Command[], text: string): { command: Command; words: string } | null {
+  const match = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text.trim());
+  const command = commands.find((one) => one.take !== undefined && one.slash === match?.[1]?.toLowerCase());
+  return command ? { command, words: match?.[2] ?? "" } : null;
+}

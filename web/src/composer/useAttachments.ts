@@ -1,15 +1,17 @@
 /**
  * Files on their way to the thread.
  *
- * Invariant: a message is sent only when every file it names has arrived.
+ * Invariant: a message is sent only when every file it names has arrived; what is taken off the message does not stay on
+ * the server.
  */
 import { useRef, useState } from "react";
-import { readFailure } from "../api/failure";
+import { removeUpload, uploadLimits } from "../api/conversation";
+import { type Failure, readFailure } from "../api/failure";
 import { startUpload } from "../api/upload";
-import { uploadLimits } from "../api/native";
 import type { AttachedFile } from "../conversation/message";
-import { readableSize } from "../files/fileKind";
 import { useText } from "../text/language";
+import type { Text } from "../text/en";
+import { refusalOf } from "./limits";
 
 export interface Attachment {
   id: number;
@@ -18,6 +20,8 @@ export interface Attachment {
   /** Between 0 and 1. */
   progress: number;
   error: string | null;
+  /** Trying once more may help. */
+  again: boolean;
   done: AttachedFile | null;
 }
 
@@ -25,47 +29,80 @@ export function useAttachments(ensureThread: () => Promise<string>) {
   const t = useText();
   const [list, setList] = useState<Attachment[]>([]);
   const cancels = useRef(new Map<number, () => void>());
+  const files = useRef(new Map<number, File>());
   const nextId = useRef(1);
 
   const update = (id: number, change: Partial<Attachment>) =>
     setList((now) => now.map((one) => (one.id === id ? { ...one, ...change } : one)));
 
-  const upload = async (id: number, file: File) => {
+  const upload = async (id: number, file: File, others: File[]) => {
     try {
       const threadId = await ensureThread();
-      const limits = await uploadLimits(threadId);
-      if (limits && file.size > limits.max_file_size) {
-        return update(id, { error: t.composer.uploadTooLarge(readableSize(limits.max_file_size)) });
-      }
+      // Taken back meanwhile.
+      if (!files.current.has(id)) return;
+      // The server has the last word; where it does not tell its limits, it refuses by itself.
+      const limits = await uploadLimits(threadId).catch(() => null);
+      const refused = limits && refusalOf(file, others, limits, t);
+      if (refused) return update(id, { error: refused, again: false });
       const running = startUpload(threadId, file, (progress) => update(id, { progress }));
       cancels.current.set(id, running.cancel);
       const answer = await running.done;
-      if (!answer) return update(id, { error: t.composer.uploadUnavailable });
       const path = answer.virtual_path ?? answer.path;
       update(id, { progress: 1, done: { filename: answer.filename, size: answer.size, path } });
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") return;
-      update(id, { error: readFailure(error).detail || t.composer.uploadFailed });
+      const failure = readFailure(error);
+      update(id, { error: reasonOf(failure, t), again: failure.kind === "offline" || failure.kind === "server" });
     } finally {
       cancels.current.delete(id);
     }
+  };
+
+  const forget = (id: number) => {
+    cancels.current.get(id)?.();
+    files.current.delete(id);
+    setList((now) => now.filter((one) => one.id !== id));
   };
 
   return {
     list,
     pending: list.some((one) => one.done === null && one.error === null),
     finished: list.flatMap((one) => (one.done ? [one.done] : [])),
-    add(files: File[]) {
-      for (const file of files) {
+    add(added: File[]) {
+      for (const file of added) {
         const id = nextId.current++;
-        setList((now) => [...now, { id, name: file.name, size: file.size, progress: 0, error: null, done: null }]);
-        void upload(id, file);
+        const others = [...files.current.values()];
+        files.current.set(id, file);
+        const { name, size } = file;
+        setList((now) => [...now, { id, name, size, progress: 0, error: null, again: false, done: null }]);
+        void upload(id, file, others);
       }
     },
-    remove(id: number) {
-      cancels.current.get(id)?.();
-      setList((now) => now.filter((one) => one.id !== id));
+    retry(id: number) {
+      const file = files.current.get(id);
+      if (!file) return;
+      update(id, { error: null, progress: 0 });
+      const others = [...files.current].flatMap(([other, one]) => (other === id ? [] : [one]));
+      void upload(id, file, others);
     },
-    clear: () => setList([]),
+    remove(id: number) {
+      const arrived = list.find((one) => one.id === id)?.done;
+      forget(id);
+      if (arrived) {
+        // Should it fail, the file stays in the thread, where the agent may see it but nobody is told of it.
+        void ensureThread()
+          .then((threadId) => removeUpload(threadId, arrived.filename))
+          .catch(() => undefined);
+      }
+    },
+    clear() {
+      files.current.clear();
+      setList([]);
+    },
   };
+}
+
+function reasonOf(failure: Failure, t: Text): string {
+  if (failure.kind === "offline") return t.attach.cutOff;
+  return failure.detail || t.composer.uploadFailed;
 }

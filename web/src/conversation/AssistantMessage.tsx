@@ -1,17 +1,24 @@
 /** What the agent said and did in one step. Invariant: drawn again only when it or its results change. */
-import { memo } from "react";
+import { memo, useState } from "react";
+import type { Fork } from "../api/conversation";
 import { Markdown } from "../markdown/Markdown";
 import { clarificationOf } from "../questions/clarification";
 import { ClarificationCard } from "../questions/ClarificationCard";
 import { useText } from "../text/language";
 import { ToolCard } from "../tools/ToolCard";
 import { IconButton } from "../ui/Button";
+import { BranchMenu } from "./BranchLinks";
+import { Feedback, FeedbackComment } from "./Feedback";
 import type { RowHandlers } from "./handlers";
 import { MessageActions } from "./MessageActions";
 import { reasoningOf, textOf } from "./message";
 import { Reasoning } from "./Reasoning";
 import { SourceList } from "./SourceList";
 import type { Answers, AssistantRow } from "./rows";
+import type { Turn } from "./turns";
+import { TurnUsage } from "./TurnUsage";
+import type { BranchLink } from "./useBranches";
+import { WaySwitch } from "./WaySwitch";
 
 interface Props {
   row: AssistantRow;
@@ -19,14 +26,18 @@ interface Props {
   answers: Answers;
   /** The run that writes it is still at work. */
   active: boolean;
-  /** It is the newest answer: it can be rated. */
+  /** A question in it can still be answered. */
   newest: boolean;
-  canRate: boolean;
+  /** The turn that it ends. */
+  turn: Turn | undefined;
+  fork: Fork | undefined;
+  branches: BranchLink[] | undefined;
 }
 
 export const AssistantMessage = memo(function AssistantMessage(props: Props) {
-  const { row, handlers, answers, active, newest, canRate } = props;
+  const { row, handlers, answers, active, newest, turn, fork, branches } = props;
   const t = useText();
+  const [commenting, setCommenting] = useState(false);
   const text = textOf(row.message);
   const reasoning = reasoningOf(row.message);
   const bad = row.message.invalid_tool_calls ?? [];
@@ -59,18 +70,31 @@ export const AssistantMessage = memo(function AssistantMessage(props: Props) {
       {row.endsTurn && !active && (
         <MessageActions text={text}>
           {id && (
-            <>
+            <span className="when-idle">
               <IconButton small label={t.message.regenerate} icon="again" onClick={() => handlers.regenerate(id)} />
               <IconButton small label={t.message.branch} icon="branch" onClick={() => handlers.branch(id)} />
-            </>
+            </span>
           )}
-          {newest && canRate && (
-            <>
-              <IconButton small label={t.message.good} icon="up" onClick={() => handlers.rate(1)} />
-              <IconButton small label={t.message.bad} icon="down" onClick={() => handlers.rate(-1)} />
-            </>
+          {turn && (
+            <Feedback
+              opinion={turn.opinion}
+              onRate={(opinion) => {
+                setCommenting(opinion !== null);
+                handlers.rate(turn.runId, opinion);
+              }}
+            />
           )}
+          {branches && <BranchMenu branches={branches} onOpen={handlers.open} />}
+          {turn && <TurnUsage turn={turn} />}
         </MessageActions>
+      )}
+      {fork && !active && <WaySwitch fork={fork} onSwitch={handlers.go} />}
+      {commenting && turn?.opinion && (
+        <FeedbackComment
+          opinion={turn.opinion}
+          onRate={(opinion) => handlers.rate(turn.runId, opinion)}
+          onClose={() => setCommenting(false)}
+        />
       )}
     </article>
   );

@@ -4,30 +4,36 @@
  * Invariant: mounted anew for every conversation, so that nothing of one is left in another.
  */
 import type { Client } from "@langchain/langgraph-sdk";
-import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { putFeedback, suggestions as askSuggestions } from "../api/native";
+import { type ReactNode, type RefObject, useCallback, useEffect, useMemo, useRef } from "react";
 import { readFailure } from "../api/failure";
 import type { ServerInfo } from "../app/server";
 import { type Panel, SidePanel } from "../app/SidePanel";
 import { Welcome } from "../app/Welcome";
-import { Composer } from "../composer/Composer";
+import { Composer, type ComposerHandle } from "../composer/Composer";
+import { readDraft, writeDraft } from "../composer/draft";
 import { QueueList } from "../composer/QueueList";
 import type { Command } from "../palette/command";
 import { QuestionPanel } from "../questions/QuestionPanel";
-import { settings } from "../settings/store";
 import { useText } from "../text/language";
 import { todosOf } from "../tools/results";
+import { Button } from "../ui/Button";
 import { say } from "../ui/toast";
 import { ActivityContext } from "./activityContext";
 import { branchAt } from "./branch";
 import { FailureNotice } from "./FailureNotice";
+import { goalOrder } from "./goal";
+import { GoalChip } from "./GoalChip";
 import { useStableHandlers } from "./handlers";
-import { textOf } from "./message";
 import { PinnedPlan } from "./PinnedPlan";
 import { buildTranscript, type Transcript } from "./rows";
 import { RunStatus } from "./RunStatus";
 import { TranscriptView } from "./TranscriptView";
+import { useBranches } from "./useBranches";
 import { type Conversation, useConversation } from "./useConversation";
+import { useGoal } from "./useGoal";
+import { useSlow } from "./useSlow";
+import { useSuggestions } from "./useSuggestions";
+import { useTurns } from "./useTurns";
 import "./conversation.css";
 
 interface Props {
@@ -39,6 +45,8 @@ interface Props {
   field: RefObject<HTMLTextAreaElement | null>;
   onThread(threadId: string): void;
   onOpen(threadId: string): void;
+  onNew(): void;
+  onReload(): void;
   onChanged(): void;
   onOffline(): void;
   onSettings(): void;
@@ -55,9 +63,13 @@ interface Props {
 export function ConversationView(props: Props) {
   const { client, threadId, info, onThread, onChanged } = props;
   const t = useText();
-  const conversation = useConversation(props);
+  const composer = useRef<ComposerHandle>(null);
+  const conversation = useConversation({ ...props, onUnsent: (text) => composer.current?.putBack(text) });
   const { messages, busy, activity, values } = conversation;
   const transcript = useTranscript(messages);
+  const { turns, think } = useTurns(client, conversation, transcript.rows);
+  const branches = useBranches(client, threadId, conversation.metadata);
+  const slow = useSlow(conversation.loading);
   const { onBusy, stopper } = props;
   useEffect(() => onBusy(busy), [onBusy, busy]);
   useEffect(() => {
@@ -66,22 +78,56 @@ export function ConversationView(props: Props) {
   useTitle(client, conversation, onChanged);
   const followUps = useSuggestions(conversation);
 
-  const ensureThread = useEnsureThread(client, threadId, onThread);
+  const graph = info?.assistants.find((one) => one.id === props.assistantId)?.graph ?? props.assistantId;
+  const ensureThread = useEnsureThread(client, graph, threadId, onThread);
+  const goal = useGoal(client, values.goal, ensureThread);
+  const { goalReached } = activity;
+  useEffect(() => {
+    if (goalReached) say(t.goal.reached);
+  }, [goalReached, t]);
+  const changeGoal = (objective: string | null) =>
+    void goal.change(objective).then(
+      () => say(objective === null ? t.goal.cleared : t.goal.kept),
+      (error: unknown) => (readFailure(error).kind === "refused" ? say(t.goal.off) : complain(error)),
+    );
+  const commands: Command[] = [
+    ...props.commands,
+    {
+      id: "goal",
+      title: t.goal.command,
+      slash: "goal",
+      insert: "/goal ",
+      run: () => undefined,
+      take(words) {
+        const order = goalOrder(words);
+        if (order.kind === "show") say(goal.goal ? `${t.goal.title}: ${goal.goal.objective}` : t.goal.none);
+        else changeGoal(order.kind === "set" ? order.objective : null);
+      },
+    },
+  ];
   const handlers = useStableHandlers({
     editAndAsk: (id, text) => void conversation.editAndAsk(id, text).catch(complain),
     regenerate: (id) => void conversation.regenerate(id).catch(complain),
     answer: conversation.answer,
     branch: (id) => {
       if (!threadId) return;
-      branchAt(client, threadId, id, messages).then((branch) => branch && props.onOpen(branch), complain);
+      branchAt(client, threadId, id, messages).then(props.onOpen, complain);
     },
-    rate: (rating) => {
-      if (!threadId || !conversation.lastRun) return;
-      void putFeedback(threadId, conversation.lastRun, rating)
-        .then((answer) => answer !== null && say(t.message.thanks))
-        .catch(complain);
-    },
+    open: props.onOpen,
+    go: (checkpointId) => void conversation.go(checkpointId).catch(complain),
+    rate: (runId, opinion) => void think(runId, opinion).then(() => opinion && say(t.message.thanks), complain),
   });
+  const startAnew = () => {
+    writeDraft(null, readDraft(threadId));
+    props.onNew();
+  };
+  const unanswered =
+    !busy &&
+    !conversation.loading &&
+    !conversation.failure &&
+    conversation.questions.length === 0 &&
+    conversation.queue.length === 0 &&
+    transcript.rows.at(-1)?.kind === "human";
   const empty = transcript.rows.length === 0 && !conversation.loading && !conversation.failure && !busy;
   return (
     <>
@@ -97,20 +143,30 @@ export function ConversationView(props: Props) {
               <TranscriptView
                 transcript={transcript}
                 busy={busy}
-                canRate={info?.canRate === true && conversation.lastRun !== null}
+                turns={turns}
+                forks={conversation.forks}
+                branches={branches}
                 handlers={handlers}
               >
                 {conversation.loading && (
                   <p className="run-status" role="status">
-                    <span className="spinner" /> {t.message.loading}
+                    <span className="spinner" /> {slow ? t.turn.slowServer : t.message.loading}
                   </p>
                 )}
-                {busy && <RunStatus activity={activity} />}
+                {busy && <RunStatus activity={activity} sending={conversation.sending} />}
+                {unanswered && conversation.retry && (
+                  <p className="unanswered">
+                    <Button small icon="again" onClick={conversation.retry}>
+                      {t.turn.answerThis}
+                    </Button>
+                  </p>
+                )}
                 {conversation.failure && (
                   <FailureNotice
                     failure={conversation.failure}
-                    onRetry={messages.length > 0 ? conversation.retry : undefined}
+                    onRetry={conversation.retry ?? undefined}
                     onSettings={props.onSettings}
+                    onNew={startAnew}
                   />
                 )}
                 {conversation.questions.length > 0 && (
@@ -134,13 +190,15 @@ export function ConversationView(props: Props) {
           </ActivityContext>
           <div className="conversation-foot">
             <PinnedPlan todos={todosOf(values.todos)} />
+            {goal.goal && <GoalChip goal={goal.goal} onClear={() => changeGoal(null)} />}
             <QueueList queue={conversation.queue} onRemove={(runId) => void conversation.unqueue(runId)} />
             <Composer
               threadId={threadId}
               busy={busy}
-              canAttach={info?.canAttach === true}
+              canPolish={info?.canPolish === true}
               models={info?.models ?? null}
-              commands={props.commands}
+              commands={commands}
+              handle={composer}
               field={props.field}
               ensureThread={ensureThread}
               onSend={conversation.send}
@@ -186,39 +244,15 @@ function useTitle(client: Client, { threadId, values, metadata, busy }: Conversa
   }, [threadId, title, busy]);
 }
 
-function useEnsureThread(client: Client, threadId: string | null, onThread: (id: string) => void) {
+/** The agent that will work on it knows how its state is written, before it has said a word. */
+function useEnsureThread(client: Client, graphId: string, threadId: string | null, onThread: (id: string) => void) {
   const making = useRef<Promise<string> | null>(null);
   return useCallback((): Promise<string> => {
     if (threadId) return Promise.resolve(threadId);
-    making.current ??= client.threads.create().then(({ thread_id }) => {
+    making.current ??= client.threads.create({ graphId }).then(({ thread_id }) => {
       onThread(thread_id);
       return thread_id;
     });
     return making.current;
-  }, [client, threadId, onThread]);
-}
-
-/** What one might ask next, if the server offers it. */
-function useSuggestions({ threadId, busy, messages, questions, failure, lastRun }: Conversation): string[] {
-  const [found, setFound] = useState<string[]>([]);
-  useEffect(() => {
-    setFound([]);
-    // Only after a run of this visit: opening an old conversation costs nothing.
-    if (!threadId || busy || !lastRun || failure || questions.length > 0) return;
-    const recent = messages
-      .filter((message) => (message.type === "human" || message.type === "ai") && textOf(message))
-      .slice(-4)
-      .map((message) => ({ role: message.type === "human" ? "user" : "assistant", content: textOf(message) }));
-    if (recent.length < 2) return;
-    let alive = true;
-    askSuggestions(threadId, recent, settings().model ?? undefined).then(
-      (list) => alive && setFound(list.slice(0, 3)),
-      () => undefined,
-    );
-    return () => {
-      alive = false;
-    };
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [threadId, busy, lastRun]);
-  return found;
+  }, [client, graphId, threadId, onThread]);
 }

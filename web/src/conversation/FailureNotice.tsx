@@ -8,9 +8,11 @@ interface Props {
   failure: Failure;
   onRetry?: (() => void) | undefined;
   onSettings?: (() => void) | undefined;
+  /** A new conversation, with what was being written. */
+  onNew?: (() => void) | undefined;
 }
 
-export function FailureNotice({ failure, onRetry, onSettings }: Props) {
+export function FailureNotice({ failure, onRetry, onSettings, onNew }: Props) {
   const t = useText();
   const words = t.failures[failure.kind];
   return (
@@ -29,6 +31,11 @@ export function FailureNotice({ failure, onRetry, onSettings }: Props) {
           {failure.kind === "token" && onSettings && (
             <Button small onClick={onSettings}>
               {t.settings.title}
+            </Button>
+          )}
+          {failure.kind === "gone" && onNew && (
+            <Button small icon="plus" onClick={onNew}>
+              {t.newChat}
             </Button>
           )}
           {onRetry && !["gone", "token", "offline"].includes(failure.kind) && (

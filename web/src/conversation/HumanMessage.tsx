@@ -1,14 +1,25 @@
 /** What the user said. Invariant: drawn again only when it changes. */
 import { memo, useState } from "react";
+import type { Fork } from "../api/conversation";
 import { FileLink } from "../markdown/FileLink";
 import { useText } from "../text/language";
 import { Button, IconButton } from "../ui/Button";
+import { BranchMenu } from "./BranchLinks";
 import type { RowHandlers } from "./handlers";
 import { MessageActions } from "./MessageActions";
 import { filesOf, picturesOf, textOf } from "./message";
 import type { HumanRow } from "./rows";
+import type { BranchLink } from "./useBranches";
+import { WaySwitch } from "./WaySwitch";
 
-export const HumanMessage = memo(function HumanMessage({ row, handlers }: { row: HumanRow; handlers: RowHandlers }) {
+interface Props {
+  row: HumanRow;
+  handlers: RowHandlers;
+  fork: Fork | undefined;
+  branches: BranchLink[] | undefined;
+}
+
+export const HumanMessage = memo(function HumanMessage({ row, handlers, fork, branches }: Props) {
   const t = useText();
   const [editing, setEditing] = useState(false);
   const text = textOf(row.message);
@@ -39,9 +50,18 @@ export const HumanMessage = memo(function HumanMessage({ row, handlers }: { row:
           )}
         </div>
       </div>
-      <MessageActions text={text}>
-        {id && <IconButton small label={t.message.edit} icon="edit" onClick={() => setEditing(true)} />}
-      </MessageActions>
+      <div className="message-foot">
+        <MessageActions text={text}>
+          {id && (
+            <span className="when-idle">
+              <IconButton small label={t.message.edit} icon="edit" onClick={() => setEditing(true)} />
+              <IconButton small label={t.turn.branchHere} icon="branch" onClick={() => handlers.branch(id)} />
+            </span>
+          )}
+          {branches && <BranchMenu branches={branches} onOpen={handlers.open} />}
+        </MessageActions>
+        {fork && <WaySwitch fork={fork} onSwitch={handlers.go} />}
+      </div>
     </article>
   );
 });

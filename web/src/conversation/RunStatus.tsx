@@ -1,10 +1,12 @@
 /** What the run is doing right now, told to screen readers too. Invariant: one line that does not move what is above it. */
 import { useText } from "../text/language";
 import type { Activity } from "./activity";
+import { useSlow } from "./useSlow";
 
-export function RunStatus({ activity }: { activity: Activity }) {
+export function RunStatus({ activity, sending }: { activity: Activity; sending: boolean }) {
   const t = useText();
   const { waiting } = activity;
+  const slow = useSlow(sending);
   return (
     <p className="run-status" role="status">
       <span className="spinner" />
@@ -15,7 +17,7 @@ export function RunStatus({ activity }: { activity: Activity }) {
           {waiting.message && `: ${waiting.message}`}
         </span>
       ) : (
-        <span>{t.message.working}</span>
+        <span>{slow ? t.turn.slowServer : t.message.working}</span>
       )}
     </p>
   );

@@ -11,11 +11,17 @@ import { AssistantMessage } from "./AssistantMessage";
 import { HumanMessage } from "./HumanMessage";
 import type { RowHandlers } from "./handlers";
 import type { Transcript } from "./rows";
+import type { Turns } from "./turns";
+import type { Branches } from "./useBranches";
+import type { Forks } from "./useForks";
+import { BranchOf } from "./BranchLinks";
 
 interface Props {
   transcript: Transcript;
   busy: boolean;
-  canRate: boolean;
+  turns: Turns;
+  forks: Forks;
+  branches: Branches;
   handlers: RowHandlers;
   /** Below the rows: questions, failures, what it is doing. */
   children: ReactNode;
@@ -24,7 +30,7 @@ interface Props {
 /** How near to the end counts as at the end. */
 const NEAR = 60;
 
-export function TranscriptView({ transcript, busy, canRate, handlers, children }: Props) {
+export function TranscriptView({ transcript, busy, turns, forks, branches, handlers, children }: Props) {
   const t = useText();
   const scroller = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
@@ -51,10 +57,20 @@ export function TranscriptView({ transcript, busy, canRate, handlers, children }
       >
         <div className="transcript-content">
           <Virtualizer ref={list} scrollRef={scroller} bufferSize={800}>
+            {branches.parent && (
+              <div key="branch-of" className="row">
+                <BranchOf parent={branches.parent} onOpen={handlers.open} />
+              </div>
+            )}
             {rows.map((row, index) => (
               <div key={row.key} className="row">
                 {row.kind === "human" ? (
-                  <HumanMessage row={row} handlers={handlers} />
+                  <HumanMessage
+                    row={row}
+                    handlers={handlers}
+                    fork={forks.get(row.message.id ?? "")}
+                    branches={branches.children.get(row.message.id ?? "")}
+                  />
                 ) : (
                   <AssistantMessage
                     row={row}
@@ -62,7 +78,9 @@ export function TranscriptView({ transcript, busy, canRate, handlers, children }
                     answers={answers}
                     active={busy && index > lastHuman}
                     newest={index === rows.length - 1}
-                    canRate={canRate}
+                    turn={turns.get(row.key)}
+                    fork={forks.get(row.message.id ?? "")}
+                    branches={branches.children.get(row.message.id ?? "")}
                   />
                 )}
               </div>

@@ -37,9 +37,18 @@ export interface Activity {
   /** Which tool call a task of the stream is. */
   owners: Readonly<Record<string, string>>;
   waiting: Waiting | null;
+  /** A judge said that the thread's goal is reached. */
+  goalReached: boolean;
 }
 
-export const QUIET: Activity = { output: {}, subagents: {}, inner: {}, owners: {}, waiting: null };
+export const QUIET: Activity = {
+  output: {},
+  subagents: {},
+  inner: {},
+  owners: {},
+  waiting: null,
+  goalReached: false,
+};
 
 /** Of the output of a command that runs, the end is what one looks at. */
 const KEPT = 40_000;
@@ -94,6 +103,10 @@ export function hear(activity: Activity, event: unknown, now: number): Activity 
           maxAttempts: number(event.max_attempts),
         },
       };
+    case "goal_evaluated":
+      return isObject(event.evaluation) && event.evaluation.satisfied === true
+        ? { ...activity, goalReached: true }
+        : activity;
     default:
       return activity;
   }

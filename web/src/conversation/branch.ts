@@ -4,8 +4,7 @@
  * Invariant: the original is left as it is.
  */
 import type { Client } from "@langchain/langgraph-sdk";
-import { branchThread } from "../api/native";
-import { findMessage } from "./checkpoints";
+import { branchThread } from "../api/conversation";
 import { type ChatMessage, textOf } from "./message";
 import { provisionalTitle } from "../threads/thread";
 
@@ -15,15 +14,13 @@ export async function branchAt(
   threadId: string,
   messageId: string,
   messages: readonly ChatMessage[],
-): Promise<string | null> {
+): Promise<string> {
   const first = messages.find((message) => message.type === "human");
   const title = provisionalTitle(first ? textOf(first) : "");
-  const upTo = messages.slice(0, messages.findIndex((message) => message.id === messageId) + 1);
-  const ids = upTo.flatMap((message) => (message.id ? [message.id] : []));
-  const native = await branchThread(threadId, messageId, ids, title).catch(() => null);
-  if (native) return native.thread_id;
-  const place = await findMessage(client, threadId, messageId);
-  return place ? branchFromCheckpoint(client, threadId, place.first, title) : null;
+  const { thread_id } = await branchThread(threadId, messageId, title);
+  // It has all that the original had, but nobody pinned it.
+  await client.threads.update(thread_id, { metadata: { pinned: false } });
+  return thread_id;
 }
 
 /** A copy whose newest state is the given one. */

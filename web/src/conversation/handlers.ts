@@ -1,12 +1,17 @@
 /** What rows can ask for. Invariant: the same object for the life of a conversation, so that no row is redrawn for it. */
 import { useMemo, useRef } from "react";
+import type { Opinion } from "../api/conversation";
 import type { ChatMessage } from "./message";
 
 export interface RowHandlers {
   editAndAsk(messageId: string, text: string): void;
   regenerate(messageId: string): void;
   branch(messageId: string): void;
-  rate(rating: 1 | -1): void;
+  /** The open conversation gives way to another one. */
+  open(threadId: string): void;
+  /** Goes another way from a message. */
+  go(checkpointId: string): void;
+  rate(runId: string, opinion: Opinion | null): void;
   answer(message: ChatMessage): void;
 }
 
@@ -18,7 +23,9 @@ export function useStableHandlers(handlers: RowHandlers): RowHandlers {
       editAndAsk: (id, text) => latest.current.editAndAsk(id, text),
       regenerate: (id) => latest.current.regenerate(id),
       branch: (id) => latest.current.branch(id),
-      rate: (rating) => latest.current.rate(rating),
+      open: (threadId) => latest.current.open(threadId),
+      go: (checkpointId) => latest.current.go(checkpointId),
+      rate: (runId, opinion) => latest.current.rate(runId, opinion),
       answer: (message) => latest.current.answer(message),
     }),
     [],

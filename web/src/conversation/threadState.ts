@@ -27,6 +27,7 @@ export interface LoadedThread {
   /** The run at work, to be joined. */
   activeRun: string | null;
   queued: QueuedMessage[];
+  newestRun: string | null;
 }
 
 export type ThreadLoad =
@@ -35,7 +36,8 @@ export type ThreadLoad =
   | { state: "loaded"; thread: LoadedThread }
   | { state: "failed"; error: unknown };
 
-export function useThreadLoad(client: Client, threadId: string | null): ThreadLoad {
+export function useThreadLoad(client: Client, threadId: string | null): ThreadLoad & { again(): void } {
+  const [tries, setTries] = useState(0);
   const [load, setLoad] = useState<ThreadLoad>({ state: threadId ? "loading" : "none" });
   // Only what the page was opened with is loaded; a thread that this page creates is already here.
   const [openedWith] = useState(threadId);
@@ -49,8 +51,12 @@ export function useThreadLoad(client: Client, threadId: string | null): ThreadLo
     return () => {
       alive = false;
     };
-  }, [client, openedWith]);
-  return load;
+  }, [client, openedWith, tries]);
+  const again = () => {
+    setLoad({ state: "loading" });
+    setTries(tries + 1);
+  };
+  return { ...load, again };
 }
 
 async function loadThread(client: Client, threadId: string): Promise<LoadedThread> {
@@ -63,6 +69,7 @@ async function loadThread(client: Client, threadId: string): Promise<LoadedThrea
     metadata: (thread.metadata ?? {}) as Record<string, unknown>,
     error: runs[0]?.status === "error" ? (thread as { error?: unknown }).error : undefined,
     activeRun: active?.run_id ?? null,
+    newestRun: runs[0]?.run_id ?? null,
     queued: waiting.map((run) => ({ runId: run.run_id, text: queuedText(run) })),
   };
 }

@@ -7,18 +7,19 @@ import type { Client } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type Failure, readFailure } from "../api/failure";
+import { type Prepared, prepareAgain, prepareEdited } from "../api/conversation";
 import { serverAnswers } from "../app/server";
 import { questionOf, type Question, type RawInterrupt, resumeValue } from "../questions/approval";
 import { settings } from "../settings/store";
 import { provisionalTitle } from "../threads/thread";
 import { newId } from "../ui/clipboard";
 import { type Activity, hear, hearTask, hearUpdate, QUIET } from "./activity";
-import { findMessage } from "./checkpoints";
 import { keepIdentity } from "./identity";
 import { type AttachedFile, type ChatMessage, textOf } from "./message";
 import type { QueuedMessage } from "./queue";
 import { runContext } from "./runContext";
 import { type ThreadValues, useThreadLoad } from "./threadState";
+import { type Forks, goWay, useForks } from "./useForks";
 
 export interface ConversationOptions {
   client: Client;
@@ -30,6 +31,10 @@ export interface ConversationOptions {
   onChanged(): void;
   /** The connection is gone for good; who hears it makes a new conversation when the server is back. */
   onOffline(): void;
+  /** A message did not get through to the server. */
+  onUnsent(text: string): void;
+  /** The thread is not what it was: it has to be read anew. */
+  onReload(): void;
 }
 
 export interface Conversation {
@@ -42,13 +47,24 @@ export interface Conversation {
   questions: Question[];
   activity: Activity;
   queue: QueuedMessage[];
+  /** The newest run there is. */
   lastRun: string | null;
+  /** The newest run of this visit. */
+  ranNow: string | null;
+  /** The thread was there before this visit. */
+  opened: boolean;
+  /** A message is on its way, and the server has not said that it took it. */
+  sending: boolean;
+  forks: Forks;
   metadata: Record<string, unknown>;
   send(text: string, files?: AttachedFile[]): void;
   answer(message: ChatMessage): void;
   resume(answers: unknown[]): void;
   stop(): void;
-  retry(): void;
+  /** `null` where trying again would not be the same again: the words are back in the field. */
+  retry: (() => void) | null;
+  /** Goes the way that ends at this step. */
+  go(checkpointId: string): Promise<void>;
   regenerate(messageId: string): Promise<void>;
   editAndAsk(messageId: string, text: string): Promise<void>;
   unqueue(runId: string): Promise<void>;
@@ -61,15 +77,26 @@ const NO_HISTORY: never[] = [];
 const SUBAGENTS = { subagentToolNames: ["task"], filterSubagentMessages: true };
 
 export function useConversation(options: ConversationOptions): Conversation {
-  const { client, assistantId, threadId, onThread, onChanged, onOffline } = options;
+  const { client, assistantId, threadId, onThread, onChanged, onOffline, onUnsent, onReload } = options;
   const load = useThreadLoad(client, threadId);
   const loaded = load.state === "loaded" ? load.thread : null;
   const [activity, setActivity] = useState<Activity>(QUIET);
   const [streamFailure, setStreamFailure] = useState<Failure | null>(null);
   const [added, setAdded] = useState<QueuedMessage[]>([]);
   const [gone, setGone] = useState<ReadonlySet<string>>(new Set());
-  const [lastRun, setLastRun] = useState<string | null>(null);
-  const ran = lastRun !== null;
+  const [ranNow, setRanNow] = useState<string | null>(null);
+  const [ways, setWays] = useState(0);
+  const [sending, setSending] = useState(false);
+  const unsent = useRef<string | null>(null);
+  const [undelivered, setUndelivered] = useState(false);
+  const ran = ranNow !== null;
+  const [opened] = useState(threadId !== null);
+
+  const taken = (runId: string | undefined) => {
+    unsent.current = null;
+    setSending(false);
+    setRanNow(runId ?? null);
+  };
 
   const stream = useStream<ThreadValues>({
     client,
@@ -81,14 +108,20 @@ export function useConversation(options: ConversationOptions): Conversation {
     initialValues: loaded?.values ?? null,
     reconnectOnMount: true,
     ...SUBAGENTS,
-    onCreated: (run) => setLastRun(run.run_id),
-    onMetadataEvent: (data) => setLastRun((data as { run_id?: string }).run_id ?? null),
+    onCreated: (run) => taken(run.run_id),
+    onMetadataEvent: (data) => taken((data as { run_id?: string }).run_id),
     onCustomEvent: (event) => setActivity((now) => hear(now, event, Date.now())),
     onTaskEvent: (event) => setActivity((now) => hearTask(now, event)),
     onUpdateEvent: (event, { namespace }) => setActivity((now) => hearUpdate(now, event, namespace)),
     onError: (error) => {
       const failure = readFailure(error);
       setStreamFailure(failure);
+      setSending(false);
+      if (unsent.current !== null) {
+        setUndelivered(true);
+        onUnsent(unsent.current);
+      }
+      unsent.current = null;
       if (failure.kind === "offline") return onOffline();
       // Whatever was said, a server that does not answer is the reason.
       void serverAnswers().then((answers) => !answers && onOffline());
@@ -110,7 +143,8 @@ export function useConversation(options: ConversationOptions): Conversation {
 
   useEffect(() => {
     if (load.state === "failed" && readFailure(load.error).kind === "offline") onOffline();
-  }, [load, onOffline]);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [load.state, onOffline]);
 
   const join = useCallback(
     (runId: string) => {
@@ -146,7 +180,9 @@ export function useConversation(options: ConversationOptions): Conversation {
 
   const start = (input: { messages: ChatMessage[] } | null, extra: Record<string, unknown> = {}) => {
     setStreamFailure(null);
+    setUndelivered(false);
     setActivity(QUIET);
+    setSending(true);
     const text = input?.messages.at(-1);
     void stream.submit(
       input as never,
@@ -162,13 +198,26 @@ export function useConversation(options: ConversationOptions): Conversation {
     );
   };
 
-  const say = (message: ChatMessage, from?: { checkpoint: string; kept: ChatMessage[] }) => {
+  const say = (message: ChatMessage) => {
     const optimisticValues = (previous: ThreadValues) => ({
       ...previous,
-      messages: [...(from?.kept ?? previous.messages ?? []), message],
+      messages: [...(previous.messages ?? []), message],
     });
-    const checkpoint = from ? { checkpoint: { checkpoint_id: from.checkpoint, checkpoint_ns: "" } } : {};
-    start({ messages: [message] }, { optimisticValues, ...checkpoint });
+    start({ messages: [message] }, { optimisticValues });
+  };
+
+  /** Another way from where a question was asked. */
+  const ask = (prepared: Prepared, asked: string) => {
+    const kept = messagesBefore(asked);
+    setWays((now) => now + 1);
+    start(prepared.input, {
+      ...(prepared.checkpoint ? { checkpoint: prepared.checkpoint } : {}),
+      metadata: prepared.metadata,
+      optimisticValues: (previous: ThreadValues) => ({
+        ...previous,
+        messages: [...kept, ...prepared.input.messages],
+      }),
+    });
   };
 
   const enqueue = async (message: ChatMessage) => {
@@ -190,6 +239,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     return index < 0 ? messages : messages.slice(0, index);
   };
 
+  const forks = useForks(threadId, opened, ways, busy);
   const interrupts = ran ? (stream.interrupts as RawInterrupt[]) : (loaded?.interrupts ?? []);
   const questions = busy ? [] : interrupts.map(questionOf);
   const loadError = load.state === "failed" ? load.error : loaded?.error;
@@ -205,16 +255,26 @@ export function useConversation(options: ConversationOptions): Conversation {
     questions,
     activity,
     queue,
-    lastRun,
+    lastRun: ranNow ?? loaded?.newestRun ?? null,
+    ranNow,
+    opened,
+    sending: busy && sending,
+    forks,
     metadata: loaded?.metadata ?? {},
     send(text, files = []) {
       const message = humanMessage(text, files);
-      if (busy) return void enqueue(message).catch((thrown: unknown) => setStreamFailure(readFailure(thrown)));
+      if (busy) {
+        return void enqueue(message).catch((thrown: unknown) => {
+          setStreamFailure(readFailure(thrown));
+          onUnsent(text);
+        });
+      }
       // A thread that an upload made has no title yet; one that `submit` makes gets it with the first message.
       if (threadId && messages.length === 0) {
-        const metadata = { title: provisionalTitle(text) };
+        const metadata = { title: provisionalTitle(text || (files[0]?.filename ?? "")) };
         client.threads.update(threadId, { metadata }).then(onChanged, () => undefined);
       }
+      unsent.current = text;
       say(message);
     },
     answer: (message) => say({ ...message, id: newId() }),
@@ -223,22 +283,20 @@ export function useConversation(options: ConversationOptions): Conversation {
       start(null, { command: { resume: resumeValue(questions, answers) } });
     },
     stop: () => void stream.stop(),
-    retry: () => start(null),
+    retry: load.state === "failed" ? load.again : messages.length > 0 && !undelivered ? () => start(null) : null,
+    async go(checkpointId) {
+      if (!threadId) return;
+      await goWay(client, threadId, checkpointId);
+      onReload();
+    },
     async regenerate(messageId) {
       if (!threadId) return;
-      const place = await findMessage(client, threadId, messageId);
-      if (!place?.before) return;
-      const kept = messagesBefore(messageId);
-      start(null, {
-        checkpoint: { checkpoint_id: place.before, checkpoint_ns: "" },
-        optimisticValues: (previous: ThreadValues) => ({ ...previous, messages: kept }),
-      });
+      const prepared = await prepareAgain(threadId, messageId);
+      ask(prepared, prepared.input.messages[0]?.id ?? messageId);
     },
     async editAndAsk(messageId, text) {
       if (!threadId) return;
-      const place = await findMessage(client, threadId, messageId);
-      if (!place?.before) return;
-      say(humanMessage(text, []), { checkpoint: place.before, kept: messagesBefore(messageId) });
+      ask(await prepareEdited(threadId, messageId, text), messageId);
     },
     async unqueue(runId) {
       if (!threadId) return;

@@ -12,6 +12,10 @@ export interface Command {
   keys?: string;
   /** The word after the slash. */
   slash?: string;
+  /** For a slash word that others follow: what is in the field when it is chosen. */
+  insert?: string;
+  /** What is done with those words; without it they are sent as they are. */
+  take?(words: string): void;
   run(): void;
 }
 

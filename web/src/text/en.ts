@@ -51,7 +51,6 @@ export const en = {
     attach: "Attach files",
     dropHere: "Drop files to attach them",
     uploading: (percent: number) => `Uploading, ${percent} %`,
-    uploadUnavailable: "This server takes no files.",
     uploadFailed: "could not be uploaded",
     uploadTooLarge: (limit: string) => `larger than the limit of ${limit}`,
     removeFile: (name: string) => `Remove ${name}`,
@@ -102,6 +101,59 @@ export const en = {
     loading: "Loading the conversation…",
     transcript: "Conversation",
     branchFrom: "Branch of",
+  },
+
+  turn: {
+    cost: (amount: string) => `cost ${amount}`,
+    split: (input: string, output: string) => `${input} tokens read, ${output} written`,
+    ways: "Versions",
+    way: (n: number, of: number) => `${n} of ${of}`,
+    earlierWay: "Earlier version",
+    laterWay: "Later version",
+    branches: (n: number) => (n === 1 ? "1 branch begins here" : `${n} branches begin here`),
+    branchHere: "Branch at this message",
+    answerThis: "Answer this",
+    whyGood: "What was good about it? (optional)",
+    whyBad: "What was wrong with it? (optional)",
+    sendComment: "Send comment",
+    slowServer: "The server takes longer than usual. Still waiting…",
+  },
+  attach: {
+    title: "Attached files",
+    tooMany: (n: number) => `only ${n} files go with one message`,
+    tooMuch: (limit: string) => `the files together exceed ${limit}`,
+    cutOff: "the connection was cut off, or the server refused it",
+    again: (name: string) => `Upload ${name} again`,
+    asFile: "Attach it as a file",
+    textName: "message.txt",
+  },
+  polish: {
+    label: "Put it in better words",
+    undo: "Back to your own words",
+    same: "These words are fine as they are.",
+    failed: "The words could not be improved.",
+  },
+  goal: {
+    title: "Goal",
+    command: "Set a goal to work towards (or: clear)",
+    clear: "Clear the goal",
+    kept: "hart now works towards this goal.",
+    cleared: "The goal is cleared.",
+    reached: "The goal is reached.",
+    none: "There is no goal. Write /goal and what is to be reached.",
+    off: "Goals are switched off on this server (goal.enabled).",
+    rounds: (n: number) => (n === 1 ? "sent on once" : `sent on ${n} times`),
+  },
+  delegated: {
+    status: {
+      running: "at work",
+      completed: "done",
+      failed: "failed",
+      cancelled: "cancelled",
+      timed_out: "timed out",
+    } as Record<string, string>,
+    earlier: (n: number) => (n === 1 ? "1 earlier step" : `${n} earlier steps`),
+    capped: "stopped at its limit",
   },
 
   remote: {
@@ -303,7 +355,6 @@ export const en = {
   compact: {
     done: "The conversation was shortened for the model; you still see all of it.",
     nothing: "There was nothing to shorten.",
-    unavailable: "This server cannot shorten conversations yet.",
   },
 
   failures: {

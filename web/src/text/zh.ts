@@ -46,7 +46,6 @@ export const zh: Text = {
     attach: "添加文件",
     dropHere: "拖到这里添加文件",
     uploading: (percent) => `正在上传，${percent}%`,
-    uploadUnavailable: "此服务器不接收文件。",
     uploadFailed: "上传失败",
     uploadTooLarge: (limit) => `超过 ${limit} 的上限`,
     removeFile: (name) => `移除 ${name}`,
@@ -97,6 +96,59 @@ export const zh: Text = {
     loading: "正在载入对话…",
     transcript: "对话内容",
     branchFrom: "分支自",
+  },
+
+  turn: {
+    cost: (amount) => `费用 ${amount}`,
+    split: (input, output) => `读取 ${input} 个令牌，生成 ${output} 个`,
+    ways: "版本",
+    way: (n, of) => `${n} / ${of}`,
+    earlierWay: "上一个版本",
+    laterWay: "下一个版本",
+    branches: (n) => `此处有 ${n} 个分支`,
+    branchHere: "从这条消息分支",
+    answerThis: "回答这条消息",
+    whyGood: "好在哪里？（可选）",
+    whyBad: "哪里不对？（可选）",
+    sendComment: "发送评论",
+    slowServer: "服务器响应比平时慢，仍在等待…",
+  },
+  attach: {
+    title: "已添加的文件",
+    tooMany: (n) => `一条消息最多 ${n} 个文件`,
+    tooMuch: (limit) => `文件总大小超过 ${limit}`,
+    cutOff: "连接中断，或被服务器拒绝",
+    again: (name) => `重新上传 ${name}`,
+    asFile: "作为文件添加",
+    textName: "message.txt",
+  },
+  polish: {
+    label: "润色文字",
+    undo: "恢复原文",
+    same: "这段文字已经很好。",
+    failed: "无法润色文字。",
+  },
+  goal: {
+    title: "目标",
+    command: "设定要达成的目标（或 clear 清除）",
+    clear: "清除目标",
+    kept: "hart 将朝这个目标工作。",
+    cleared: "目标已清除。",
+    reached: "目标已达成。",
+    none: "还没有目标。输入 /goal 和要达成的内容。",
+    off: "此服务器关闭了目标功能（goal.enabled）。",
+    rounds: (n) => `已继续 ${n} 次`,
+  },
+  delegated: {
+    status: {
+      running: "进行中",
+      completed: "完成",
+      failed: "失败",
+      cancelled: "已取消",
+      timed_out: "超时",
+    },
+    earlier: (n) => `之前的 ${n} 步`,
+    capped: "达到上限后停止",
   },
 
   remote: {
@@ -288,7 +340,6 @@ export const zh: Text = {
   compact: {
     done: "已为模型压缩对话；你仍能看到全部内容。",
     nothing: "没有可压缩的内容。",
-    unavailable: "此服务器暂不能压缩对话。",
   },
 
   failures: {

@@ -1,55 +1,90 @@
 /** Work handed to a subagent: its task, its steps as they happen, its result. Invariant: the result outlives the steps. */
+import { useEffect, useState } from "react";
+import type { SubagentStep } from "../conversation/activity";
 import { useActivity } from "../conversation/activityContext";
-import { type ChatMessage, textOf } from "../conversation/message";
-import { Markdown } from "../markdown/Markdown";
+import { textOf } from "../conversation/message";
 import { readableDuration } from "../inspector/steps";
+import { Markdown } from "../markdown/Markdown";
 import { useText } from "../text/language";
+import { Button } from "../ui/Button";
 import type { BodyProps } from "./ToolBody";
+import { delegation } from "./delegation";
 import { text } from "./kind";
-import type { SubagentActivity, SubagentStep } from "../conversation/activity";
 
-export function SubagentBody({ call, result }: BodyProps) {
+export function SubagentBody({ call, result, active }: BodyProps) {
   const t = useText();
   const activity = useActivity();
   const told = activity.subagents[call.id ?? ""];
   const steps = told?.steps ?? activity.inner[call.id ?? ""] ?? [];
   const prompt = text(call.args.prompt) || text(call.args.description);
-  const usage = usageOf(result) ?? told?.tokens;
+  const ended = delegation(result);
+  const status = ended.status ?? told?.status ?? (active && !result ? "running" : undefined);
+  const tokens = ended.tokens ?? told?.tokens;
+  const facts = [
+    text(call.args.subagent_type),
+    ended.model ?? told?.model,
+    steps.length > 0 && t.tool.steps(steps.length),
+    tokens !== undefined && t.tool.tokens(tokens.toLocaleString()),
+  ].filter(Boolean);
   return (
     <>
-      {prompt && <p className="tool-note subagent-prompt">{prompt}</p>}
+      {prompt && (
+        <p className="tool-note subagent-prompt" dir="auto">
+          {prompt}
+        </p>
+      )}
       <Steps steps={steps} />
       <p className="tool-note">
-        {text(call.args.subagent_type)}
-        {told?.model && ` · ${told.model}`}
-        {steps.length > 0 && ` · ${t.tool.steps(steps.length)}`}
-        {usage !== undefined && ` · ${t.tool.tokens(usage.toLocaleString())}`}
-        {duration(told)}
+        {status && <span className={`subagent-status subagent-${status}`}>{t.delegated.status[status] ?? status}</span>}
+        {facts.map((fact) => ` · ${fact}`)}
+        {ended.capped && ` · ${t.delegated.capped}`}
+        {told && <Elapsed since={told.startedAt} until={told.endedAt ?? (result ? told.startedAt : undefined)} />}
       </p>
-      {told?.error && <p className="tool-note tool-note-bad">{told.error}</p>}
-      {result && <Markdown text={textOf(result)} />}
+      {(ended.error ?? told?.error) && (
+        <p className="tool-note tool-note-bad" dir="auto">
+          {ended.error ?? told?.error}
+        </p>
+      )}
+      {result && ended.said && <Markdown text={ended.said} />}
+      {result && !ended.said && !ended.error && <Markdown text={textOf(result)} />}
     </>
   );
 }
 
+const SHOWN = 5;
+
 function Steps({ steps }: { steps: readonly SubagentStep[] }) {
+  const t = useText();
+  const [all, setAll] = useState(false);
   if (steps.length === 0) return null;
+  const hidden = all ? 0 : Math.max(0, steps.length - SHOWN);
   return (
-    <ol className="subagent-steps">
-      {steps.slice(-8).map((step, index) => (
-        <li key={index}>
-          {step.tools.length > 0 && <code>{step.tools.join(", ")}</code>} {step.text.slice(0, 240)}
-        </li>
-      ))}
-    </ol>
+    <>
+      {hidden > 0 && (
+        <Button small look="plain" onClick={() => setAll(true)}>
+          {t.delegated.earlier(hidden)}
+        </Button>
+      )}
+      <ol className="subagent-steps" start={hidden + 1}>
+        {steps.slice(hidden).map((step, index) => (
+          <li key={hidden + index} dir="auto">
+            {step.tools.length > 0 && <code>{step.tools.join(", ")}</code>} {step.text.slice(0, 240)}
+          </li>
+        ))}
+      </ol>
+    </>
   );
 }
 
-function duration(told: SubagentActivity | undefined): string {
-  return told?.endedAt ? ` · ${readableDuration(told.endedAt - told.startedAt)}` : "";
-}
-
-function usageOf(result: ChatMessage | undefined): number | undefined {
-  const usage = result?.additional_kwargs?.subagent_token_usage as { total_tokens?: unknown } | undefined;
-  return typeof usage?.total_tokens === "number" ? usage.total_tokens : undefined;
+/** Ticks while it runs. */
+function Elapsed({ since, until }: { since: number; until: number | undefined }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (until !== undefined) return;
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [until]);
+  if (until === since) return null;
+  const spent = until === undefined ? Math.floor(Math.max(0, now - since) / 1000) * 1000 : until - since;
+  return <span className="subagent-time"> · {readableDuration(spent)}</span>;
 }

@@ -39,6 +39,8 @@ const PATHS = {
   timeline: "M5 6h5M5 12h10M5 18h7M18 6h.01M18 12h.01M18 18h.01",
   download: "M12 4v11M7 11l5 5 5-5M5 20h14",
   spark: "M12 4l1.800 5.200L19 11l-5.200 1.800L12 18l-1.800-5.200L5 11l5.200-1.800z",
+  undo: "M9 7L5 11l4 4M5 11h9a5 5 0 0 1 0 10h-3",
+  flag: "M6 21V4M6 5h11l-2 4 2 4H6",
   clock: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16zM12 8v4l3 2",
   warning: "M12 4l9 16H3zM12 10v4M12 17h.01",
 } as const;

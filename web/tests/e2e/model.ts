@@ -27,11 +27,19 @@ export interface ScriptedModel {
   requests: number;
   /** What plain words stand for, where a test shows them to a person. */
   meaning: Map<string, string>;
+  /** What is answered to a request that holds certain words, such as those of the server's own helpers. */
+  replies: { to: string; say: string }[];
   close(): Promise<void>;
 }
 
 export async function startModel(): Promise<ScriptedModel> {
-  const model: ScriptedModel = { url: "", requests: 0, meaning: new Map(), close: async () => undefined };
+  const model: ScriptedModel = {
+    url: "",
+    requests: 0,
+    meaning: new Map(),
+    replies: [],
+    close: async () => undefined,
+  };
   const server: Server = createServer((request, response) => {
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
@@ -42,7 +50,8 @@ export async function startModel(): Promise<ScriptedModel> {
       }
       model.requests += 1;
       const asked = JSON.parse(body || "{}") as { messages?: Message[]; stream?: boolean };
-      const steps = plan(asked.messages ?? [], model.meaning);
+      const fixed = model.replies.find((reply) => body.includes(reply.to));
+      const steps = fixed ? words(fixed.say) : plan(asked.messages ?? [], model.meaning);
       void answer(steps, asked.stream === true, response, model.requests);
     });
   });

@@ -137,6 +137,18 @@ async fn an_answer_is_given_again_and_a_question_asked_in_other_words() {
     let old = world.get(&format!("/api/threads/{thread}/runs/{old}/messages")).await;
     assert_eq!(texts(&old["data"]).last(), Some(&"It is empty."));
 
+    // Both ways can be gone on with: a state that is written at the end of the old one makes it the thread's own again.
+    let at = format!("/api/threads/{thread}/branches");
+    let forks = world.get(&at).await["forks"].clone();
+    assert_eq!((forks.as_array().unwrap().len(), &forks[0]["current"]), (1, &json!(1)), "{forks}");
+    assert_eq!(forks[0]["message_id"], rows[2]["content"]["id"]);
+    assert_eq!(forks[0]["ways"][0]["run_id"], rows[5]["run_id"]);
+    let end = forks[0]["ways"][0]["checkpoint_id"].as_str().unwrap();
+    let state = format!("/threads/{thread}/state");
+    world.post(&state, json!({"values": null, "checkpoint_id": end, "as_node": "__end__"})).await;
+    assert_eq!(said(&world.get(&state).await["values"]).last(), Some(&"It is empty."));
+    assert_eq!(world.get(&at).await["forks"][0]["current"], 0);
+
     let first = rows[0]["content"]["id"].as_str().unwrap();
     let prepare = format!("/api/threads/{thread}/runs/edit-regenerate/prepare");
     let body = json!({"human_message_id": first, "replacement_text": "Good morning"});

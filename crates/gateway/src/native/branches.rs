@@ -18,10 +18,15 @@ use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::openapi::{Table, post};
 use crate::parse::{Body, Path};
+use crate::wire::time;
 
 pub(super) fn table() -> Table {
     Table::default()
-        .route("/api/threads/{thread}/branches", post("Go on from a message in a thread of its own", branch))
+        .route(
+            "/api/threads/{thread}/branches",
+            post("Go on from a message in a thread of its own", branch)
+                .get("Where a thread went more than one way, and where those ways end", ways),
+        )
         .route(
             "/api/threads/{thread}/compact",
             post("Replace the older part of a thread by a summary", compact),
@@ -74,6 +79,22 @@ async fn branch(
         "branched_from_message_id": branch.message_id, "workspace_clone_mode": "current",
         "history_seed_mode": "checkpoint",
     })))
+}
+
+/// A run, or a state that is written, at the `checkpoint_id` of a way goes on with it.
+async fn ways(State(gateway): State<Gateway>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
+    let of = workspace(&gateway, &thread).await?;
+    let forks = gateway.runtime.forks(&of.thread).await?;
+    let forks: Vec<Value> = forks
+        .iter()
+        .map(|fork| {
+            let ways = fork.ways.iter().map(|way| {
+                json!({"run_id": way.run, "checkpoint_id": way.end, "created_at": time(way.begun_at)})
+            });
+            json!({"message_id": fork.message, "current": fork.current, "ways": ways.collect::<Vec<_>>()})
+        })
+        .collect();
+    Ok(Json(json!({"thread_id": of.thread, "forks": forks})))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::Runtime;
 use super::threads::StateError;
+use crate::forks::{self, Fork};
 use crate::port::{HistoryQuery, StoreError};
 use crate::transcript::{self, Said};
 use crate::workspaces::Workspace;
@@ -36,6 +37,18 @@ impl Runtime {
         let steps = self.inner.store.steps(&run.thread, Some(&last.id)).await?;
         let said = transcript::read(&steps).into_iter().filter(|said| said.run == run.id);
         Ok(said.collect())
+    }
+
+    /// Where the thread went more than one way, on the way to where it stands.
+    pub async fn forks(&self, thread: &ThreadId) -> Result<Vec<Fork>, StateError> {
+        let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
+        let mut steps = self.inner.store.history(thread, &query).await?;
+        steps.reverse();
+        // A step of which only one way leads on is the rule.
+        if steps.windows(2).all(|pair| matches!(pair, [before, step] if step.parent.as_ref() == Some(&before.id))) {
+            return Ok(Vec::new());
+        }
+        Ok(forks::read(&steps, &self.transcript(thread).await?))
     }
 
     /// The writes of one state key on the way to where a thread stands, each with its run.
