@@ -2,7 +2,9 @@
 
 mod agents;
 mod artifacts;
+mod connections;
 mod conversation;
 mod skills;
 mod uploads;
+mod usage;
 mod world;

@@ -32,7 +32,10 @@ use readers::Readers;
 use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
-pub use native::{Agents, FileError, FileInfo, Files, Helpers, House, Incoming, NoHouse, OpenFile, Skills};
+pub use native::{
+    Agents, Connect, Connections, FileError, FileInfo, Files, Helpers, House, Incoming, NoHouse, OpenFile,
+    Skills,
+};
 pub use otlp::{OtlpError, OtlpExporter};
 pub use page::with_page;
 pub use serve::{Listener, ServeError, listen, serve, serve_on};

@@ -7,6 +7,8 @@ mod archive;
 mod artifacts;
 pub(crate) mod auth;
 mod branches;
+mod connections;
+mod console;
 mod feedback;
 mod files;
 mod helpers;
@@ -35,6 +37,7 @@ use crate::parse::{Path, Query, limit_of, thread_id};
 use crate::wire::run;
 
 pub use agents::Agents;
+pub use connections::{Connect, Connections};
 pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
 pub use helpers::Helpers;
 pub(crate) use missing::subsystem;
@@ -74,6 +77,11 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
 
     /// Agents of the user's own, where there are such.
     fn agents(&self) -> Option<&dyn Agents> {
+        None
+    }
+
+    /// Models that were connected over HTTP, where they can be.
+    fn connections(&self) -> Option<&dyn Connections> {
         None
     }
 
@@ -125,6 +133,8 @@ pub(crate) fn table() -> Table {
         .and(artifacts::table())
         .and(auth::table())
         .and(branches::table())
+        .and(connections::table())
+        .and(console::table())
         .and(feedback::table())
         .and(helpers::table())
         .and(messages::table())

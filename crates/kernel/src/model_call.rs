@@ -82,7 +82,8 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
                 let usage = message.as_ai().and_then(|ai| ai.usage.clone());
                 let cost =
                     usage.as_ref().and_then(|usage| model.profile().price.map(|price| price.of_usage(usage)));
-                let last = Fragment { usage, cost, last: true, ..Fragment::default() };
+                let asked = usage.is_some().then(|| model.profile().name.clone());
+                let last = Fragment { usage, cost, asked, last: true, ..Fragment::default() };
                 cx.emit(AgentEvent::MessageChunk(Box::new(last.into_message(&id)))).await;
                 message.id = Some(id);
                 return Ok(*message);
@@ -132,6 +133,8 @@ struct Fragment {
     usage: Option<UsageMetadata>,
     /// In millionths of the currency.
     cost: Option<u64>,
+    /// The configured name of the model that the usage is of.
+    asked: Option<String>,
     last: bool,
 }
 
@@ -148,6 +151,9 @@ impl Fragment {
         if let Some(cost) = self.cost {
             // Whoever adds up what a run cost need not know which model asked what price.
             message.response_metadata.insert("cost".to_owned(), Value::from(cost as f64 / 1e6));
+        }
+        if let Some(asked) = self.asked {
+            message.response_metadata.insert("model".to_owned(), Value::from(asked));
         }
         message
     }
