@@ -79,7 +79,7 @@ export class NativeError extends Error {
   }
 }
 
-async function call<T>(path: string, init?: RequestInit): Promise<T | null> {
+export async function call<T>(path: string, init?: RequestInit): Promise<T | null> {
   const response = await request(path, init);
   if (ABSENT.has(response.status)) return null;
   if (!response.ok) throw new NativeError(response.status, await detailOf(response));
@@ -100,11 +100,11 @@ async function detailOf(response: Response): Promise<string> {
   }
 }
 
-function json(method: string, body: unknown): RequestInit {
+export function json(method: string, body: unknown): RequestInit {
   return { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
 }
 
-const thread = (id: string) => `/api/threads/${encodeURIComponent(id)}`;
+export const thread = (id: string) => `/api/threads/${encodeURIComponent(id)}`;
 
 export async function listModels(): Promise<ModelInfo[] | null> {
   return (await call<{ models: ModelInfo[] }>("/api/models"))?.models ?? null;

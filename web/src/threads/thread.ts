@@ -8,6 +8,8 @@ export interface ThreadSummary {
   id: string;
   title: string | null;
   pinned: boolean;
+  /** Which agent answers here, where somebody chose one. */
+  agent: string | null;
   status: string;
   updatedAt: number;
 }
@@ -29,6 +31,7 @@ export function summaryOf(thread: RawThread): ThreadSummary {
     id: thread.thread_id,
     title: typeof title === "string" ? title : null,
     pinned: metadata.pinned === true,
+    agent: typeof metadata.agent === "string" ? metadata.agent : null,
     status: thread.status ?? "idle",
     updatedAt: Date.parse(thread.updated_at ?? thread.created_at ?? "") || 0,
   };
