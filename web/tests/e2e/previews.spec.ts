@@ -11,10 +11,14 @@ const O = "/mnt/user-data/outputs";
 async function handedOver(page: Page, hart: Hart, files: Record<string, Buffer | string>): Promise<string> {
   const made = await page.request.post(`${hart.url}/api/threads`, { data: {} });
   const { thread_id: id } = (await made.json()) as { thread_id: string };
-  const form = new FormData();
-  for (const [name, body] of Object.entries(files)) form.append("files", new File([Buffer.from(body)], name));
-  const sent = await page.request.post(`${hart.url}/api/threads/${id}/uploads`, { multipart: form });
-  expect(sent.ok(), await sent.text()).toBe(true);
+  const all = Object.entries(files);
+  // The server takes ten at once.
+  for (let at = 0; at < all.length; at += 10) {
+    const form = new FormData();
+    for (const [name, body] of all.slice(at, at + 10)) form.append("files", new File([Buffer.from(body)], name));
+    const sent = await page.request.post(`${hart.url}/api/threads/${id}/uploads`, { multipart: form });
+    expect(sent.ok(), await sent.text()).toBe(true);
+  }
   await page.goto(`${hart.url}/chat/${id}`);
   const filepaths = Object.keys(files).map((name) => `${O}/${name}`);
   const copy = { description: "Copy", command: `cp /mnt/user-data/uploads/* ${O}/` };
@@ -176,12 +180,12 @@ test("no file that is shown runs anything or sends anything", async ({ page, har
     "f.png": hostile,
     "g.pdf": hostile,
     "h.wav": hostile,
-    i: hostile,
+    zz: hostile,
     "j.skill": zip({ "j/SKILL.md": hostile }),
     "<img src=x onerror=window.__ran=1>.md": "a name that would like to be more",
   });
   const { panel, show } = panelOf(page);
-  for (const name of ["a.svg", "b.md", "c.csv", "d.html", "e.txt", "f.png", "g.pdf", "h.wav", "i", "j.skill"]) {
+  for (const name of ["a.svg", "b.md", "c.csv", "d.html", "e.txt", "f.png", "g.pdf", "h.wav", "zz", "j.skill"]) {
     await show(name);
     await page.waitForTimeout(300);
   }

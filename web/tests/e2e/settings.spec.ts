@@ -121,7 +121,9 @@ test("models say what they can do, and a choice is kept", async ({ page, hart })
   await scripted.check();
   await expect(dialog.getByText("default", { exact: true })).toBeVisible();
   await dialog.getByText("Connect a model").first().click();
-  await expect(dialog.getByRole("region", { name: "Connect a model" }).getByLabel("Provider", { exact: true })).toBeVisible();
+  await expect(
+    dialog.getByRole("region", { name: "Connect a model" }).getByLabel("Provider", { exact: true }),
+  ).toBeVisible();
   await page.reload();
   await openTab(page, "Models");
   await expect(scripted).toBeChecked();

@@ -45,11 +45,12 @@ async fn a_model_is_tried_connected_used_and_forgotten() {
     let file = world.home.path().join(".hart/connections.json");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 
-    // From now on, without a restart; and what is recorded of it does not tell the key.
-    other.push(Turn::new().text(format!("I know {KEY}.")));
+    // From now on, without a restart.
+    other.push(Turn::new().text("Hello yourself."));
     let thread = world.thread().await;
     world.say(&thread, "Hello").await;
-    assert_eq!(other.requests().len(), 2);
+    assert_eq!(other.requests().len(), 3, "the list and the answer of the test, and the run");
+    assert_eq!(other.last_request().header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(world.model.requests().len(), 0);
 
     let gone = world.call(Method::DELETE, "/api/connections/my%2Fmodel", Value::Null).await;
