@@ -1,7 +1,7 @@
 //! Which model works: the one that was named, or the best there is.
 //!
-//! Invariant: the order is configuration, keys in the environment, servers on loopback, the demo; and whoever asks is
-//! told why it became this one.
+//! Invariant: the order is configuration, connected models, keys in the environment, servers on loopback, the demo; and
+//! whoever asks is told why it became this one.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use hart_models::replay::normalise;
 use hart_models::{Cassette, CassetteError, HttpError, ModelConfig, Preset, Recorder, Replay, discover};
 use hart_types::Message;
 
+use crate::connections::Connection;
 use crate::demo::{self, DemoModel};
 use crate::wire;
 use crate::workshop::Workshop;
@@ -30,6 +31,8 @@ pub enum Reason {
     /// The program that embeds hart brought it.
     Given,
     Config(PathBuf),
+    /// Somebody connected it on the web page.
+    Connected(PathBuf),
     /// The variable that holds the key.
     Key(&'static str),
     /// The server's name and address.
@@ -51,6 +54,8 @@ pub struct ModelListing {
     pub description: Option<String>,
     pub reason: Reason,
     pub is_default: bool,
+    /// With what is known of it; none where nobody configured it.
+    pub(crate) config: Option<ModelConfig>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -114,6 +119,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Given => f.write_str("given by the program"),
             Self::Config(path) => write!(f, "from {}", path.display()),
+            Self::Connected(path) => write!(f, "connected, in {}", path.display()),
             Self::Key(variable) => write!(f, "{variable} is set"),
             Self::Local { server, address } => write!(f, "{server} answers on {address}"),
             Self::Cassette(path) => write!(f, "played from {}", path.display()),
@@ -192,13 +198,17 @@ async fn find(workshop: &Workshop, name: Option<&str>) -> Result<Option<(ModelCo
 
 pub(crate) async fn list(workshop: &Workshop) -> Result<Vec<ModelListing>, ChooseError> {
     let all = Candidates::until(workshop, |_| false).await?.passed;
-    let listing = |(config, reason): (ModelConfig, Reason)| ModelListing {
-        name: config.name,
-        provider: config.provider.to_owned(),
-        model: config.model,
-        description: config.description,
-        reason,
-        is_default: false,
+    let listing = |(config, reason): (ModelConfig, Reason)| {
+        let config = workshop.profiles.apply(config);
+        ModelListing {
+            name: config.name.clone(),
+            provider: config.provider.to_owned(),
+            model: config.model.clone(),
+            description: config.description.clone(),
+            reason,
+            is_default: false,
+            config: Some(config),
+        }
     };
     let given = workshop.extensions.model.iter().map(|model| ModelListing {
         name: model.profile().name.clone(),
@@ -207,6 +217,7 @@ pub(crate) async fn list(workshop: &Workshop) -> Result<Vec<ModelListing>, Choos
         description: None,
         reason: Reason::Given,
         is_default: false,
+        config: None,
     });
     let mut listings: Vec<ModelListing> = given.chain(all.into_iter().map(listing)).collect();
     listings.push(ModelListing {
@@ -216,6 +227,7 @@ pub(crate) async fn list(workshop: &Workshop) -> Result<Vec<ModelListing>, Choos
         description: None,
         reason: Reason::Demo,
         is_default: false,
+        config: None,
     });
     if let Some(first) = listings.first_mut() {
         first.is_default = true;
@@ -241,7 +253,8 @@ impl Candidates {
     /// an error only for whoever comes to it: another model in its place would be a surprise.
     async fn until(workshop: &Workshop, wanted: impl Fn(&ModelConfig) -> bool) -> Result<Self, EnvError> {
         let mut passed = Vec::new();
-        for candidate in configured(workshop).into_iter().map(Ok).chain(with_key(workshop)) {
+        let written = configured(workshop).into_iter().chain(on_the_page(workshop));
+        for candidate in written.map(Ok).chain(with_key(workshop)) {
             let candidate = candidate?;
             if wanted(&candidate.0) {
                 return Ok(Self { found: Some(candidate), passed });
@@ -261,6 +274,22 @@ impl Candidates {
 fn configured(workshop: &Workshop) -> Vec<(ModelConfig, Reason)> {
     let source = workshop.config.source.clone().unwrap_or_else(|| PathBuf::from("the caller's settings"));
     workshop.config.models.iter().map(|model| (model.clone(), Reason::Config(source.clone()))).collect()
+}
+
+fn on_the_page(workshop: &Workshop) -> Vec<(ModelConfig, Reason)> {
+    let candidate = |connection: &Connection| match connection.config() {
+        // Of two with one name, the configuration's is meant.
+        _ if workshop.config.model(&connection.name).is_some() => None,
+        Ok(mut config) => {
+            config.max_retries = retries(workshop);
+            Some((config, Reason::Connected(workshop.connections.path().to_owned())))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a connected model cannot be used");
+            None
+        }
+    };
+    workshop.connections.all().iter().filter_map(candidate).collect()
 }
 
 fn with_key(workshop: &Workshop) -> Vec<Result<(ModelConfig, Reason), EnvError>> {

@@ -3,6 +3,7 @@
 //! Invariant: a file is read through the thread's sandbox, so that no link in it leads out.
 
 mod agents;
+mod connections;
 mod custom_skills;
 mod files;
 mod helpers;
@@ -11,7 +12,7 @@ mod skills;
 use std::sync::Arc;
 
 use hart_client::ModelInfo;
-use hart_gateway::{Agents, CustomSkills, FileError, Files, Goals, Helpers, House, Skills};
+use hart_gateway::{Agents, Connections, CustomSkills, FileError, Files, Goals, Helpers, House, Skills};
 use hart_kernel::async_trait;
 use hart_models::ModelConfig;
 use hart_runtime::Workspace;
@@ -28,8 +29,8 @@ const OWN: &str = "/mnt/user-data/";
 #[async_trait]
 impl House for Workshop {
     async fn models(&self) -> Result<Vec<Value>, String> {
-        let models = models(self).await.map_err(|error| error.to_string())?;
-        Ok(models.iter().map(|model| told(self, model)).collect())
+        let models = choice::list(self).await.map_err(|error| error.to_string())?;
+        Ok(models.into_iter().map(told).collect())
     }
 
     async fn file(&self, of: &Workspace, path: &str) -> Result<Vec<u8>, FileError> {
@@ -80,6 +81,10 @@ impl House for Workshop {
         Some(Goals { enabled: goal.enabled, max_continuations: goal.max_continuations })
     }
 
+    fn connections(&self) -> Option<&dyn Connections> {
+        Some(self)
+    }
+
     fn helpers(&self) -> Option<&dyn Helpers> {
         Some(self)
     }
@@ -89,11 +94,13 @@ pub(crate) async fn models(workshop: &Workshop) -> Result<Vec<ModelInfo>, Choose
     Ok(choice::list(workshop).await?.into_iter().map(info).collect())
 }
 
-/// With what DeerFlow's frontend asks of a model.
-fn told(workshop: &Workshop, model: &ModelInfo) -> Value {
-    let config = workshop.config.model(&model.name);
-    let mut told = serde_json::to_value(model).unwrap_or_default();
+/// With what DeerFlow's frontend asks of a model, and what else it is chosen by.
+fn told(mut listing: ModelListing) -> Value {
+    let config = listing.config.take();
+    let model = info(listing);
+    let mut told = serde_json::to_value(&model).unwrap_or_default();
     if let Some(map) = told.as_object_mut() {
+        let config = config.as_ref();
         let shown = config.and_then(|config| config.display_name.as_deref()).unwrap_or(&model.name);
         map.insert("display_name".to_owned(), shown.into());
         let can = |ask: fn(&ModelConfig) -> bool| config.is_some_and(ask);
@@ -101,6 +108,9 @@ fn told(workshop: &Workshop, model: &ModelInfo) -> Value {
         let effort = can(|config| config.supports_reasoning_effort);
         map.insert("supports_reasoning_effort".to_owned(), effort.into());
         map.insert("supports_vision".to_owned(), can(|config| config.supports_vision).into());
+        map.insert("context_window".to_owned(), config.and_then(|config| config.context_window).into());
+        let pricing = config.and_then(|config| serde_json::to_value(config.pricing.as_ref()?).ok());
+        map.insert("pricing".to_owned(), pricing.into());
     }
     told
 }

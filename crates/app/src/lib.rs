@@ -13,6 +13,7 @@ mod chaos;
 mod choice;
 mod client;
 pub mod config;
+mod connections;
 pub mod demo;
 mod doctor;
 mod env;

@@ -10,7 +10,9 @@ use hart_tools::without_secrets;
 use hart_types::Secrets;
 use secrecy::ExposeSecret;
 
-use crate::config::is_secret_name;
+use crate::Env;
+use crate::config::{AppConfig, is_secret_name};
+use crate::connections::Connections;
 use crate::workshop::Workshop;
 
 /// None where runs are not recorded.
@@ -42,7 +44,7 @@ const SHORTEST: usize = 6;
 const KEYS: &str = r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{16,}|sk_(?:live|test)_[A-Za-z0-9]{12,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{12,}|AKIA[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN [A-Z ]*PRIVATE KEY-----[A-Za-z0-9+/=\s]+-----END [A-Z ]*PRIVATE KEY-----";
 
 /// Hides the keys that hart was told, those in its environment, and whatever looks like one.
-pub(crate) fn mask(config: &crate::config::AppConfig, env: &crate::Env) -> Mask {
+pub(crate) fn mask(config: &AppConfig, env: &Env, connections: &Arc<Connections>) -> Mask {
     let token = config.server.token.iter().chain(&config.server.otlp_headers);
     let told = config.secrets.iter().cloned().chain(token.map(|secret| secret.expose_secret().to_owned()));
     let in_env = env.names().filter(|name| is_secret_name(name)).filter_map(|name| env.get(name));
@@ -54,9 +56,12 @@ pub(crate) fn mask(config: &crate::config::AppConfig, env: &crate::Env) -> Mask 
     let pattern = PiiKind::Custom { name: "key".to_owned(), pattern: KEYS.to_owned() };
     // A fixed pattern, which a test has compiled.
     let keys = PiiDetector::new(vec![pattern]).unwrap_or_default();
+    let connections = Arc::clone(connections);
     Arc::new(move |text: &str| {
         let mut hidden: Option<String> = None;
-        for secret in &secrets {
+        // Those come and go while the program runs.
+        let connected = connections.keys();
+        for secret in secrets.iter().chain(connected.iter().filter(|key| key.len() >= SHORTEST)) {
             let text = hidden.as_deref().unwrap_or(text);
             if text.contains(secret) {
                 hidden = Some(text.replace(secret, HIDDEN));
@@ -74,8 +79,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Env;
-    use crate::config::AppConfig;
+    use crate::connections::Connection;
 
     #[test]
     fn keys_are_hidden_wherever_they_came_from() {
@@ -89,13 +93,18 @@ mod tests {
             "models": [{"name": "m", "use": "openai", "model": "x", "api_key": "configured-key-1"}],
         });
         let config = AppConfig::without_file(settings, PathBuf::from("/nowhere"), &env).unwrap();
-        let mask = mask(&config, &env);
+        let home = tempfile::tempdir().unwrap();
+        let connections = Arc::new(Connections::in_home(home.path()));
+        let mask = mask(&config, &env, &connections);
+        let later = Connection { api_key: Some("connected-later-1".to_owned()), ..Connection::default() };
+        connections.save(later).unwrap();
         let masked = |text: &str| mask(text).unwrap_or_else(|| text.to_owned());
         for secret in [
             "sk-from-the-environment",
             "tok-abcdefgh",
             "the-servers-own-token",
             "configured-key-1",
+            "connected-later-1",
             "sk-ant-api03-abcdefghijklmnop",
             "ghp_abcdefghijklmnopqrstuvwxyz",
             "AKIAIOSFODNN7EXAMPLE",

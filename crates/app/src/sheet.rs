@@ -101,7 +101,7 @@ impl Writer<'_> {
         let from = match model.key_source {
             KeySource::None => "no key is sent".to_owned(),
             KeySource::Env(variable) => format!("environment variable {variable}"),
-            KeySource::Entry => self.place("api_key").unwrap_or_else(|| "configuration".to_owned()),
+            KeySource::Entry => self.place("api_key").unwrap_or_else(|| self.reason.clone()),
         };
         let value = if model.api_key.is_some() { "set, not shown" } else { "none" };
         self.row("api_key", value, from);

@@ -14,6 +14,7 @@ use hart_types::UserId;
 use crate::agent_folders::AgentFolders;
 use crate::app::OpenError;
 use crate::config::AppConfig;
+use crate::connections::Connections;
 use crate::extensions::Extensions;
 use crate::profiles::Profiles;
 use crate::{Env, recording, wire};
@@ -28,6 +29,8 @@ pub(crate) struct Workshop {
     pub(crate) profiles: Profiles,
     /// The user's own.
     pub(crate) agents: Arc<AgentFolders>,
+    /// Models that were connected over HTTP.
+    pub(crate) connections: Arc<Connections>,
     pub(crate) extensions: Extensions,
     /// Hides keys in what is written down.
     pub(crate) mask: Mask,
@@ -57,6 +60,7 @@ impl Workshop {
         sandboxes: LocalSandboxProvider,
     ) -> Result<Self, OpenError> {
         let calls = wire::calls(&config)?;
+        let connections = Arc::new(Connections::in_home(&config.home));
         Ok(Self {
             http: calls.http().clone(),
             calls,
@@ -64,7 +68,8 @@ impl Workshop {
             skills: Arc::new(wire::skills(&config)),
             profiles: Profiles::new(&config.home),
             agents: Arc::new(AgentFolders::in_home(&config.home)),
-            mask: recording::mask(&config, &env),
+            mask: recording::mask(&config, &env, &connections),
+            connections,
             extensions,
             env,
             config,

@@ -2,9 +2,11 @@
 
 mod agents;
 mod artifacts;
+mod connections;
 mod conversation;
 mod goals;
 mod secrets;
 mod skills;
 mod uploads;
+mod usage;
 mod world;

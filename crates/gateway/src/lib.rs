@@ -34,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use guard::Access;
 pub use native::{
-    Agents, CustomSkills, FileError, FileInfo, Files, Goals, Helpers, House, Incoming, NoHouse, OpenFile,
-    Skills,
+    Agents, Connect, Connections, CustomSkills, FileError, FileInfo, Files, Goals, Helpers, House, Incoming,
+    NoHouse, OpenFile, Skills,
 };
 pub use otlp::{OtlpError, OtlpExporter};
 pub use page::with_page;

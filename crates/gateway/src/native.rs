@@ -7,6 +7,8 @@ mod archive;
 mod artifacts;
 pub(crate) mod auth;
 mod branches;
+mod connections;
+mod console;
 mod custom_skills;
 mod delegated;
 mod feedback;
@@ -38,6 +40,7 @@ use crate::parse::{Path, Query, limit_of, thread_id};
 use crate::wire::run;
 
 pub use agents::Agents;
+pub use connections::{Connect, Connections};
 pub use custom_skills::CustomSkills;
 pub use files::{FileError, FileInfo, Files, Incoming, OpenFile};
 pub use goals::Goals;
@@ -92,6 +95,11 @@ pub trait House: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Models that were connected over HTTP, where they can be.
+    fn connections(&self) -> Option<&dyn Connections> {
+        None
+    }
+
     /// Models that help around a conversation.
     fn helpers(&self) -> Option<&dyn Helpers> {
         None
@@ -140,6 +148,8 @@ pub(crate) fn table() -> Table {
         .and(artifacts::table())
         .and(auth::table())
         .and(branches::table())
+        .and(connections::table())
+        .and(console::table())
         .and(custom_skills::table())
         .and(feedback::table())
         .and(goals::table())

@@ -84,7 +84,8 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
                     usage.as_ref().and_then(|usage| model.profile().price.map(|price| price.of_usage(usage)));
                 let told = CLOSING.iter().filter_map(|key| message.response_metadata.get_key_value(*key));
                 let told = told.map(|(key, value)| (key.clone(), value.clone())).collect();
-                let last = Fragment { usage, cost, told, last: true, ..Fragment::default() };
+                let asked = usage.is_some().then(|| model.profile().name.clone());
+                let last = Fragment { usage, cost, told, asked, last: true, ..Fragment::default() };
                 cx.emit(AgentEvent::MessageChunk(Box::new(last.into_message(&id)))).await;
                 message.id = Some(id);
                 return Ok(*message);
@@ -140,6 +141,8 @@ struct Fragment {
     cost: Option<u64>,
     /// About the whole answer.
     told: Map<String, Value>,
+    /// The configured name of the model that the usage is of.
+    asked: Option<String>,
     last: bool,
 }
 
@@ -157,6 +160,9 @@ impl Fragment {
         if let Some(cost) = self.cost {
             // Whoever adds up what a run cost need not know which model asked what price.
             message.response_metadata.insert("cost".to_owned(), Value::from(cost as f64 / 1e6));
+        }
+        if let Some(asked) = self.asked {
+            message.response_metadata.insert("model".to_owned(), Value::from(asked));
         }
         message
     }

@@ -98,6 +98,11 @@ pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<Result<ModelConf
     found.collect()
 }
 
+/// The model that a provider's key gives where nobody names one.
+pub fn usual_model(provider: &str) -> Option<&'static str> {
+    KNOWN.iter().find(|known| known.provider == provider).map(|known| known.model)
+}
+
 /// The models of servers on this machine, in the order of the ports. All are asked at once.
 pub async fn probe_local(http: &reqwest::Client) -> Vec<ModelConfig> {
     probe_ports(http, LOCAL_PORTS, PROBE_TIMEOUT).await
@@ -178,7 +183,8 @@ pub(crate) fn model_ids(list: &Value) -> Option<impl Iterator<Item = &str>> {
     }))
 }
 
-fn is_embedding(id: &str) -> bool {
+/// Whether a model of this name does not talk.
+pub fn is_embedding(id: &str) -> bool {
     let id = id.to_ascii_lowercase();
     ["embed", "bge-", "gte-", "e5-", "minilm", "rerank", "whisper"].iter().any(|word| id.contains(word))
 }

@@ -55,7 +55,8 @@ pub(crate) fn read(steps: &[StepInfo], said: &[Said]) -> Vec<Fork> {
     let spoken = steps.iter().enumerate().filter(|(_, step)| step.source != StepSource::Start);
     for (place, step) in spoken.filter(|(place, _)| worked.get(*place) == Some(&true)) {
         let mut from = parent(step);
-        while let Some(start) = from.and_then(|at| steps.get(at)).filter(|at| at.source == StepSource::Start) {
+        while let Some(start) = from.and_then(|at| steps.get(at)).filter(|at| at.source == StepSource::Start)
+        {
             from = parent(start);
         }
         ways.entry(from).or_default().push(place);

@@ -33,7 +33,7 @@ pub use follow_thread::{ThreadEvent, ThreadFollower};
 pub use forks::{Fork, Way};
 pub use frame::{Channel, Envelope, EventRenderer, Frame, Renderer, source};
 pub use recall::Recall;
-pub use record::{Failure, Run, Thread, Totals};
+pub use record::{Failure, ModelTotals, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use run_frames::{RunFrames, UnsaidEnd, frames_of};
 pub use runtime::{

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a record is plain data. What it may do next is decided by `Runtime`, what it looks like by the gateway.
 
+use std::collections::BTreeMap;
+
 use hart_kernel::Timestamp;
 use hart_types::{
     AssistantId, CheckpointId, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus, UsageMetadata,
@@ -99,6 +101,21 @@ pub struct Totals {
     /// In the currency of the models' prices, as far as those are known; none where no price is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// The same by the models' configured names, of calls that were counted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_model: BTreeMap<String, ModelTotals>,
+}
+
+/// What calls of one model used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelTotals {
+    pub calls: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub total_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 impl Totals {
@@ -107,11 +124,46 @@ impl Totals {
         self.model_calls += other.model_calls;
         self.tool_calls += other.tool_calls;
         self.spend(other.cost);
+        for (model, used) in &other.by_model {
+            self.by_model.entry(model.clone()).or_default().add(used);
+        }
     }
 
-    pub(crate) fn spend(&mut self, cost: Option<f64>) {
-        if let Some(cost) = cost {
-            self.cost = Some(self.cost.unwrap_or(0.0) + cost);
+    /// A call whose provider counted.
+    pub(crate) fn count(&mut self, model: Option<&str>, usage: &UsageMetadata, cost: Option<f64>) {
+        self.usage.add(usage);
+        self.spend(cost);
+        if let Some(model) = model {
+            let one = ModelTotals {
+                calls: 1,
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                total_tokens: usage.total_tokens,
+                cost,
+            };
+            self.by_model.entry(model.to_owned()).or_default().add(&one);
         }
+    }
+
+    fn spend(&mut self, cost: Option<f64>) {
+        self.cost = sum(self.cost, cost);
+    }
+}
+
+impl ModelTotals {
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.total_tokens += other.total_tokens;
+        self.cost = sum(self.cost, other.cost);
+    }
+}
+
+/// None only where nothing is known.
+fn sum(all: Option<f64>, one: Option<f64>) -> Option<f64> {
+    match (all, one) {
+        (Some(all), Some(one)) => Some(all + one),
+        (all, one) => all.or(one),
     }
 }

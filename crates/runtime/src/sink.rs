@@ -148,8 +148,7 @@ impl RunSink {
             AgentEvent::ToolStarted(_) => totals.tool_calls += 1,
             AgentEvent::SideCall(call) => {
                 totals.model_calls += 1;
-                totals.usage.add(&call.usage);
-                totals.spend(call.cost);
+                totals.count(Some(&call.model), &call.usage, call.cost);
             }
             AgentEvent::MessageChunk(chunk) => count_chunk(&mut totals, chunk),
             _ => {}
@@ -339,8 +338,10 @@ fn is_void(update: &Map<String, Value>) -> bool {
 
 fn count_chunk(totals: &mut Totals, chunk: &Message) {
     if let Some(usage) = usage(chunk) {
-        totals.usage.add(usage);
-        totals.spend(chunk.response_metadata.get("cost").and_then(Value::as_f64));
+        let told = &chunk.response_metadata;
+        let (model, cost) =
+            (told.get("model").and_then(Value::as_str), told.get("cost").and_then(Value::as_f64));
+        totals.count(model, usage, cost);
     }
 }
 

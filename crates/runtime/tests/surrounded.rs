@@ -83,6 +83,9 @@ impl<A: Around> Runs for Surrounded<A> {
     async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError> {
         self.by.around("thread_totals", self.inner.thread_totals(thread)).await
     }
+    async fn usage(&self, since: Timestamp, east: i64) -> Result<Vec<Used>, StoreError> {
+        self.by.around("usage", self.inner.usage(since, east)).await
+    }
     async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError> {
         self.by.around("delete_run", self.inner.delete_run(id, now)).await
     }

@@ -80,7 +80,7 @@ export async function ask<T>(path: string, init?: RequestInit): Promise<T> {
   return (await response.json()) as T;
 }
 
-async function call<T>(path: string, init?: RequestInit): Promise<T | null> {
+export async function call<T>(path: string, init?: RequestInit): Promise<T | null> {
   const response = await request(path, init);
   if (ABSENT.has(response.status)) return null;
   if (!response.ok) throw new NativeError(response.status, await detailOf(response));

@@ -3,7 +3,7 @@
  *
  * Invariant: the address says which conversation is open; reloading it shows the same.
  */
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { createClient } from "../api/connection";
 import { compactThread } from "../api/conversation";
 import { readFailure } from "../api/failure";
@@ -11,8 +11,8 @@ import { ConversationView } from "../conversation/ConversationView";
 import { FileOpenerContext } from "../files/openFile";
 import { CommandPalette } from "../palette/CommandPalette";
 import { useShortcuts } from "../palette/useShortcuts";
-import { SettingsDialog, type SettingsTab } from "../settings/SettingsDialog";
 import { changeSettings, isDark, useSettings } from "../settings/store";
+import type { SettingsTab } from "../settings/tabs";
 import { useText } from "../text/language";
 import { exportMarkdown } from "../threads/export";
 import { ThreadList } from "../threads/ThreadList";
@@ -28,6 +28,8 @@ import { useOpenThread } from "./openThread";
 import { useReconnect } from "./reconnect";
 import { useServer } from "./server";
 import "./app.css";
+
+const SettingsDialog = lazy(() => import("../settings/SettingsDialog").then((m) => ({ default: m.SettingsDialog })));
 
 export function App() {
   const t = useText();
@@ -109,9 +111,17 @@ export function App() {
   );
   useShortcuts(commands);
 
-  const assistantId = assistant ?? server.info?.assistants[0]?.id ?? "lead_agent";
+  const agents = server.info?.assistants ?? [];
+  // What was chosen for this conversation, what is chosen for new ones, the first there is: as far as they are there.
+  const listed = threads.list.find((thread) => thread.id === threadId);
+  const assistantId =
+    [listed?.agent, assistant].find((id) => agents.some((one) => one.id === id)) ?? agents[0]?.id ?? "lead_agent";
+  const chooseAgent = (id: string) => {
+    if (threadId) threads.change(threadId, { agent: id }).catch(complain);
+    else changeSettings({ assistant: id });
+  };
   const opener = useMemo(() => ({ threadId, open: (path: string) => setPanel({ kind: "files", path }) }), [threadId]);
-  const title = threads.list.find((thread) => thread.id === threadId)?.title ?? null;
+  const title = listed?.title ?? null;
   useEffect(() => {
     document.title = title ? `${title} · hart` : "hart";
   }, [title]);
@@ -157,6 +167,9 @@ export function App() {
               <>
                 <Header
                   title={title}
+                  agents={agents}
+                  agent={assistantId}
+                  onAgent={chooseAgent}
                   panel={panel?.kind ?? null}
                   onMenu={() => {
                     setDrawer(true);
@@ -174,6 +187,8 @@ export function App() {
             }
             onThread={(id) => {
               open.adopt(id);
+              // It keeps the agent that it began with, whatever is chosen for others later.
+              if (agents.length > 1) void client.threads.update(id, { metadata: { agent: assistantId } });
               threads.refresh();
             }}
             onOpen={(id) => {
@@ -203,14 +218,20 @@ export function App() {
         />
       )}
       {settingsTab && (
-        <SettingsDialog
-          tab={settingsTab}
-          info={server.info}
-          commands={commands}
-          onChanged={() => setClient(createClient())}
-          onLookAgain={server.ask}
-          onClose={() => setSettingsTab(null)}
-        />
+        <Suspense fallback={null}>
+          <SettingsDialog
+            tab={settingsTab}
+            info={server.info}
+            commands={commands}
+            onChanged={() => setClient(createClient())}
+            onLookAgain={server.ask}
+            onOpen={(id) => {
+              setSettingsTab(null);
+              openThread(id);
+            }}
+            onClose={() => setSettingsTab(null)}
+          />
+        </Suspense>
       )}
       <Toasts />
     </FileOpenerContext>

@@ -23,6 +23,7 @@ export function SidePanel({ panel, client, conversation, onPanel, onOpen }: Prop
       <Suspense fallback={<div className="panel" />}>
         {panel.kind === "files" ? (
           <FilesPanel
+            client={client}
             conversation={conversation}
             openPath={panel.path}
             onOpen={(path) => onPanel({ kind: "files", path })}

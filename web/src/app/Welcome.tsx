@@ -1,10 +1,12 @@
 /** The empty conversation. Invariant: it teaches by something that can be pressed. */
-import { useState } from "react";
+import { lazy, Suspense } from "react";
 import { readableKeys } from "../palette/command";
 import { useText } from "../text/language";
-import { Button } from "../ui/Button";
+import { say } from "../ui/toast";
 import type { ServerInfo } from "./server";
 import { isDemo } from "./server";
+
+const ConnectModel = lazy(() => import("../connect/ConnectModel").then((m) => ({ default: m.ConnectModel })));
 
 interface Props {
   info: ServerInfo | null;
@@ -31,39 +33,21 @@ export function Welcome({ info, onTry, onLookAgain }: Props) {
           </li>
         ))}
       </ul>
-      {demo && <ConnectModel onLookAgain={onLookAgain} />}
+      {demo && (
+        <Suspense fallback={<section className="connect connect-waiting" />}>
+          <ConnectModel
+            onConnected={async ({ model }) => {
+              await onLookAgain();
+              say(t.around.connect.connected(model));
+            }}
+          />
+        </Suspense>
+      )}
       <p className="welcome-tip">
         {before}
         <kbd>{readableKeys("mod+k")}</kbd>
         {after}
       </p>
     </div>
-  );
-}
-
-const KEYS = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "DEEPSEEK_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"];
-
-export function ConnectModel({ onLookAgain }: { onLookAgain(): Promise<void> }) {
-  const t = useText();
-  const [looking, setLooking] = useState(false);
-  return (
-    <section className="connect" aria-label={t.welcome.connectTitle}>
-      <h2>{t.welcome.connectTitle}</h2>
-      <h3>{t.welcome.connectKey}</h3>
-      <p>{t.welcome.connectKeyText}</p>
-      <pre className="tool-text">{KEYS.map((key) => `export ${key}=…`).join("\n")}</pre>
-      <h3>{t.welcome.connectLocal}</h3>
-      <p>{t.welcome.connectLocalText}</p>
-      <Button
-        disabled={looking}
-        icon="again"
-        onClick={() => {
-          setLooking(true);
-          void onLookAgain().finally(() => setLooking(false));
-        }}
-      >
-        {t.welcome.connectTest}
-      </Button>
-    </section>
   );
 }

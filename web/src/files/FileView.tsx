@@ -1,22 +1,21 @@
 /** One file: preview, source, edit, download. Invariant: an edit that lost the race keeps its text. */
-import { useEffect, useState } from "react";
-import { NativeError, saveArtifact } from "../api/native";
-import { readFailure } from "../api/failure";
+import { useState } from "react";
 import { PlainCode } from "../markdown/CodeBlock";
 import { useText } from "../text/language";
 import { baseName } from "../tools/kind";
 import { Button } from "../ui/Button";
 import { downloadBlob } from "../ui/clipboard";
 import { say } from "../ui/toast";
+import { Editor } from "./Editor";
 import { extensionOf, fileKindOf, isText } from "./fileKind";
 import { Preview } from "./Preview";
-import { downloadFile, useFile } from "./useFile";
+import { downloadFile, useBlobText, useFile } from "./useFile";
 
 type Mode = "preview" | "source" | "edit";
 
-export function FileView({ threadId, path }: { threadId: string; path: string }) {
+export function FileView({ threadId, path, busy }: { threadId: string; path: string; busy: boolean }) {
   const t = useText();
-  const { file, reload } = useFile(threadId, path);
+  const { file, reload } = useFile(threadId, path, busy);
   const [mode, setMode] = useState<Mode>("preview");
   const kind = fileKindOf(path);
   const editable = file.state === "loaded" && isText(kind) && file.blob.size < 2 << 20;
@@ -66,83 +65,14 @@ export function FileView({ threadId, path }: { threadId: string; path: string })
           ) : mode === "source" ? (
             <Source blob={file.blob} path={path} />
           ) : (
-            <Preview blob={file.blob} path={path} />
+            <Preview threadId={threadId} blob={file.blob} path={path} />
           ))}
       </div>
     </>
   );
 }
 
-export function useBlobText(blob: Blob): string | null {
-  const [text, setText] = useState<string | null>(null);
-  useEffect(() => {
-    let alive = true;
-    void blob.text().then((read) => alive && setText(read));
-    return () => {
-      alive = false;
-    };
-  }, [blob]);
-  return text;
-}
-
 function Source({ blob, path }: { blob: Blob; path: string }) {
   const text = useBlobText(blob);
   return text === null ? null : <PlainCode code={text} language={extensionOf(path)} />;
-}
-
-interface EditorProps {
-  threadId: string;
-  path: string;
-  blob: Blob;
-  sha256: string;
-  onReload(): void;
-}
-
-function Editor({ threadId, path, blob, sha256, onReload }: EditorProps) {
-  const t = useText();
-  const original = useBlobText(blob);
-  const [draft, setDraft] = useState<string | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
-  const [saving, setSaving] = useState(false);
-  const text = draft ?? original ?? "";
-  const save = async () => {
-    setSaving(true);
-    setProblem(null);
-    try {
-      const saved = await saveArtifact(threadId, path, text, sha256);
-      if (!saved) return setProblem(t.files.unavailable);
-      say(t.files.saved);
-      onReload();
-    } catch (error) {
-      const conflict = error instanceof NativeError && (error.status === 409 || error.status === 412);
-      setProblem(conflict ? t.files.conflict : readFailure(error).detail);
-    } finally {
-      setSaving(false);
-    }
-  };
-  return (
-    <div className="editor">
-      <textarea
-        className="field editor-text"
-        aria-label={baseName(path)}
-        value={text}
-        spellCheck={false}
-        dir="auto"
-        onChange={(event) => setDraft(event.target.value)}
-      />
-      {problem && (
-        <p className="tool-note tool-note-bad" role="alert">
-          {problem}{" "}
-          <Button small onClick={onReload}>
-            {t.files.reload}
-          </Button>
-        </p>
-      )}
-      <div className="dialog-actions">
-        <Button look="primary" disabled={saving || draft === null || draft === original} onClick={() => void save()}>
-          {t.save}
-        </Button>
-      </div>
-    </div>
-  );
 }

@@ -1,4 +1,5 @@
 /** The conversation's files, and one of them at a time. Invariant: what cannot be read says so; nothing stays blank. */
+import type { Client } from "@langchain/langgraph-sdk";
 import { useState } from "react";
 import type { Conversation } from "../conversation/useConversation";
 import { useText } from "../text/language";
@@ -12,15 +13,16 @@ import "../ui/panel.css";
 import "./files.css";
 
 interface Props {
+  client: Client;
   conversation: Conversation;
   openPath: string | null;
   onOpen(path: string | null): void;
   onClose(): void;
 }
 
-export function FilesPanel({ conversation, openPath, onOpen, onClose }: Props) {
+export function FilesPanel({ client, conversation, openPath, onOpen, onClose }: Props) {
   const t = useText();
-  const { threadId, messages, values, lastRun, busy } = conversation;
+  const { threadId, messages, values, busy } = conversation;
   const [tab, setTab] = useState<"files" | "changes">("files");
   const files = filesOfConversation(messages, values.artifacts);
   return (
@@ -31,7 +33,7 @@ export function FilesPanel({ conversation, openPath, onOpen, onClose }: Props) {
         <IconButton label={t.close} icon="close" onClick={onClose} />
       </header>
       {openPath && threadId ? (
-        <FileView key={`${openPath}:${busy}`} threadId={threadId} path={openPath} />
+        <FileView key={openPath} threadId={threadId} path={openPath} busy={busy} />
       ) : (
         <>
           <div className="tabs" role="tablist">
@@ -43,7 +45,7 @@ export function FilesPanel({ conversation, openPath, onOpen, onClose }: Props) {
           </div>
           <div className="panel-body scroll-thin">
             {tab === "changes" ? (
-              <ChangesView threadId={threadId} runId={lastRun} busy={busy} />
+              <ChangesView client={client} threadId={threadId} busy={busy} />
             ) : files.length === 0 ? (
               <p className="panel-note">{t.files.none}</p>
             ) : (

@@ -1,17 +1,19 @@
 /** Shows a file by its kind. Invariant: everything in it is foreign; active content stays in its frame. */
 import { useEffect, useState } from "react";
+import { installSkill } from "../api/around";
+import { readFailure } from "../api/failure";
 import { PageFrame } from "../frames/PageFrame";
 import { PlainCode } from "../markdown/CodeBlock";
 import { Markdown } from "../markdown/Markdown";
 import { useText } from "../text/language";
 import { baseName } from "../tools/kind";
 import { Button } from "../ui/Button";
-import { extensionOf, fileKindOf } from "./fileKind";
-import { useBlobText } from "./FileView";
+import { say } from "../ui/toast";
+import { extensionOf, fileKindOf, looksLikeText } from "./fileKind";
+import { useBlobText, useFile } from "./useFile";
 import { parseTable } from "./table";
 
-export function Preview({ blob, path }: { blob: Blob; path: string }) {
-  const t = useText();
+export function Preview({ threadId, blob, path }: { threadId: string; blob: Blob; path: string }) {
   switch (fileKindOf(path)) {
     case "markdown":
     case "code":
@@ -32,8 +34,10 @@ export function Preview({ blob, path }: { blob: Blob; path: string }) {
           {(url) => <video className="picture" controls src={url} aria-label={baseName(path)} />}
         </BlobUrl>
       );
+    case "skill":
+      return <SkillPreview threadId={threadId} path={path} />;
     case "other":
-      return <p className="panel-note">{t.files.noPreview}</p>;
+      return <UnknownPreview blob={blob} />;
   }
 }
 
@@ -50,6 +54,67 @@ function TextPreview({ blob, path }: { blob: Blob; path: string }) {
     default:
       return <PlainCode code={text} language={extensionOf(path)} />;
   }
+}
+
+const LOOKED_AT = 4096;
+const SHOWN = 1 << 20;
+
+/** Words are shown, whatever their file is called. */
+function UnknownPreview({ blob }: { blob: Blob }) {
+  const t = useText();
+  const [text, setText] = useState<string | null | undefined>(undefined);
+  useEffect(() => {
+    let alive = true;
+    const read = async () => {
+      const head = new Uint8Array(await blob.slice(0, LOOKED_AT).arrayBuffer());
+      const found = looksLikeText(head) ? await blob.slice(0, SHOWN).text() : null;
+      if (alive) setText(found);
+    };
+    void read();
+    return () => {
+      alive = false;
+    };
+  }, [blob]);
+  if (text === undefined) return null;
+  return text === null ? <p className="panel-note">{t.files.noPreview}</p> : <PlainCode code={text} language="" />;
+}
+
+/** What its `SKILL.md` says, and taking it in. */
+function SkillPreview({ threadId, path }: { threadId: string; path: string }) {
+  const t = useText();
+  const { file } = useFile(threadId, `${path}/SKILL.md`);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const install = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      say(t.around.skills.installed(await installSkill(threadId, path)));
+    } catch (error) {
+      setProblem(readFailure(error).detail);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <p>
+        <Button icon="plus" disabled={busy} onClick={() => void install()}>
+          {t.around.files.installSkill}
+        </Button>
+      </p>
+      {problem && (
+        <p className="tool-note tool-note-bad lines" role="alert">
+          {problem}
+        </p>
+      )}
+      {file.state === "loaded" ? (
+        <TextPreview blob={file.blob} path="SKILL.txt" />
+      ) : (
+        <p className="panel-note">{file.state === "loading" ? t.files.loading : t.files.noPreview}</p>
+      )}
+    </>
+  );
 }
 
 function PagePreview({ html, path }: { html: string; path: string }) {

@@ -4,7 +4,8 @@
  * Invariant: what could run something (HTML, SVG) is only ever shown inside a sandboxed frame or as an inert picture.
  */
 
-export type FileKind = "markdown" | "code" | "html" | "picture" | "pdf" | "table" | "audio" | "video" | "other";
+export type FileKind =
+  "markdown" | "code" | "html" | "picture" | "pdf" | "table" | "audio" | "video" | "skill" | "other";
 
 const BY_EXTENSION: Record<string, FileKind> = {
   md: "markdown",
@@ -31,12 +32,13 @@ const BY_EXTENSION: Record<string, FileKind> = {
   mp4: "video",
   webm: "video",
   mov: "video",
+  skill: "skill",
 };
 
 const PLAIN = (
   "txt log json jsonl yaml yml toml ini cfg conf env xml css scss less js mjs cjs ts tsx jsx py rs go java kt c h cc " +
   "cpp hpp cs rb php pl lua r jl swift scala sh bash zsh fish ps1 sql graphql proto dockerfile makefile diff patch " +
-  "tex bib srt vtt skill"
+  "tex bib srt vtt"
 ).split(" ");
 
 const MIME: Partial<Record<string, string>> = {
@@ -79,6 +81,18 @@ export function mediaTypeOf(path: string): string {
 
 export function isText(kind: FileKind): boolean {
   return kind === "markdown" || kind === "code" || kind === "html" || kind === "table";
+}
+
+/** Whether bytes are words: a file without an ending may be either. */
+export function looksLikeText(bytes: Uint8Array): boolean {
+  if (bytes.includes(0)) return false;
+  try {
+    // What was cut in the middle of a letter is still text.
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function readableSize(bytes: number): string {

@@ -18,22 +18,22 @@ export type FileLoad =
 /** More than this is downloaded, not shown. */
 const LIMIT = 30 << 20;
 
-export function useFile(threadId: string, path: string): { file: FileLoad; reload(): void } {
+/** `turn` is anything after which the file may be another one; what is shown stays until the new one is there. */
+export function useFile(threadId: string, path: string, turn: unknown = null): { file: FileLoad; reload(): void } {
   const [file, setFile] = useState<FileLoad>({ state: "loading" });
-  const [turn, setTurn] = useState(0);
+  const [again, setAgain] = useState(0);
   useEffect(() => {
     let alive = true;
-    setFile({ state: "loading" });
     void fetchFile(threadId, path).then((found) => alive && setFile(found));
     return () => {
       alive = false;
     };
-  }, [threadId, path, turn]);
-  const reload = useCallback(() => setTurn((now) => now + 1), []);
+  }, [threadId, path, turn, again]);
+  const reload = useCallback(() => setAgain((now) => now + 1), []);
   return { file, reload };
 }
 
-async function fetchFile(threadId: string, path: string): Promise<FileLoad> {
+export async function fetchFile(threadId: string, path: string): Promise<FileLoad> {
   try {
     const response = await request(artifactPath(threadId, path));
     if (response.status === 404) {
@@ -63,4 +63,16 @@ async function hash(bytes: ArrayBuffer): Promise<string> {
 export async function downloadFile(threadId: string, path: string): Promise<Blob | null> {
   const response = await request(`${artifactPath(threadId, path)}?download=true`);
   return response.ok ? response.blob() : null;
+}
+
+export function useBlobText(blob: Blob): string | null {
+  const [text, setText] = useState<string | null>(null);
+  useEffect(() => {
+    let alive = true;
+    void blob.text().then((read) => alive && setText(read));
+    return () => {
+      alive = false;
+    };
+  }, [blob]);
+  return text;
 }

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from "react";
 import { type TokenUsage, tokenUsage } from "../api/native";
 import type { ChatMessage } from "../conversation/message";
 import { useText } from "../text/language";
+import { readableCost } from "../usage/figures";
 import { totalsOf } from "./steps";
 
 interface Props {
@@ -13,7 +14,7 @@ interface Props {
 
 export function UsageView({ threadId, messages, busy }: Props) {
   const t = useText();
-  const [told, setTold] = useState<TokenUsage | null>(null);
+  const [told, setTold] = useState<(TokenUsage & { total_cost?: number | null }) | null>(null);
   const own = useMemo(() => totalsOf(messages), [messages]);
   useEffect(() => {
     if (!threadId || busy) return;
@@ -38,6 +39,7 @@ export function UsageView({ threadId, messages, busy }: Props) {
         <strong>{total.toLocaleString()}</strong> {t.inspector.usage} (
         {(told?.total_input_tokens || own.input).toLocaleString()} {t.inspector.input},{" "}
         {(told?.total_output_tokens || own.output).toLocaleString()} {t.inspector.output})
+        {typeof told?.total_cost === "number" && ` · ${readableCost(told.total_cost)}`}
       </p>
       {models.map(([name, tokens]) => (
         <p key={name} className="step-facts">

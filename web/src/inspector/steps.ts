@@ -24,7 +24,11 @@ export interface Step {
   /** Since the step before, in milliseconds. */
   took: number | null;
   tokens: number;
+  /** Where the model has a price. */
+  cost: number | null;
   added: string[];
+  /** The messages themselves. */
+  messages: ChatMessage[];
   next: string[];
 }
 
@@ -50,14 +54,58 @@ export function stepsOf(states: readonly RawState[]): Step[] {
         at,
         took: before && at ? at - before : null,
         tokens: added.reduce((sum, message) => sum + (message.usage_metadata?.total_tokens ?? 0), 0),
+        cost: costOf(state, parent),
         added: added
           .filter((message) => !isHidden(message))
           .map(describe)
           .filter((line) => line !== ""),
+        messages: added.filter((message) => !isHidden(message)),
         next: state.next ?? [],
       },
     ];
   });
+}
+
+interface Counted {
+  run_id?: string | null;
+  cost?: number | null;
+}
+
+/** The agent adds up what its run cost; the step's share is what came to it. */
+function costOf(state: RawState, parent: RawState | undefined): number | null {
+  const counted = state.values?.token_usage as Counted | null | undefined;
+  if (typeof counted?.cost !== "number") return null;
+  const before = parent?.values?.token_usage as Counted | null | undefined;
+  const earlier = before?.run_id === counted.run_id ? (before?.cost ?? 0) : 0;
+  const cost = counted.cost - earlier;
+  return cost > 0 ? cost : null;
+}
+
+/** Steps of one run after the other, newest run first. */
+export interface RunSteps {
+  runId: string | null;
+  steps: Step[];
+  tokens: number;
+  cost: number | null;
+  /** From its first step to its last, in milliseconds. */
+  took: number;
+}
+
+export function runsOf(steps: readonly Step[]): RunSteps[] {
+  const runs: RunSteps[] = [];
+  for (const step of steps) {
+    const last = runs.at(-1);
+    const run =
+      last && last.runId === step.runId
+        ? last
+        : { runId: step.runId, steps: [], tokens: 0, cost: null as number | null, took: 0 };
+    if (run !== last) runs.push(run);
+    run.steps.push(step);
+    run.tokens += step.tokens;
+    if (step.cost !== null) run.cost = (run.cost ?? 0) + step.cost;
+    run.took = (run.steps[0]?.at ?? 0) - step.at;
+  }
+  return runs;
 }
 
 function describe(message: ChatMessage): string {

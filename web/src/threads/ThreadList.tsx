@@ -59,13 +59,18 @@ export function ThreadList({ threads, openId, search, onOpen, onExport, onSettin
           aria-label={t.searchThreads}
           placeholder={t.searchThreads}
           value={query}
-          onChange={(event) => setQuery(event.target.value)}
+          onChange={(event) => {
+            setQuery(event.target.value);
+            if (event.target.value) threads.reach();
+          }}
         />
       </div>
       <div className="threads-scroll scroll-thin" tabIndex={-1}>
         {threads.failure && <p className="threads-note">{t.failures[threads.failure.kind].title}</p>}
         {!threads.loading && !threads.failure && shown.length === 0 && (
-          <p className="threads-note">{query ? t.noMatch : t.noThreads}</p>
+          <p className="threads-note">
+            {query ? (threads.more ? t.around.threads.searching : t.noMatch) : t.noThreads}
+          </p>
         )}
         {groups.map(([age, members]) => (
           <section key={age} aria-label={t.ages[age]}>
@@ -85,7 +90,7 @@ export function ThreadList({ threads, openId, search, onOpen, onExport, onSettin
             </ul>
           </section>
         ))}
-        {threads.more && (
+        {threads.more && !query && (
           <Button small look="plain" onClick={threads.loadMore}>
             {t.loadMore}
           </Button>

@@ -8,6 +8,8 @@ export interface ThreadSummary {
   id: string;
   title: string | null;
   pinned: boolean;
+  /** Which agent answers here, where somebody chose one. */
+  agent: string | null;
   status: string;
   /** Whether it waits for an answer; one that was stopped is interrupted, too, and asks nothing. */
   asks: boolean;
@@ -32,6 +34,7 @@ export function summaryOf(thread: RawThread): ThreadSummary {
     id: thread.thread_id,
     title: typeof title === "string" ? title : null,
     pinned: metadata.pinned === true,
+    agent: typeof metadata.agent === "string" ? metadata.agent : null,
     status: thread.status ?? "idle",
     asks: thread.status === "interrupted" && Object.keys(thread.interrupts ?? {}).length > 0,
     updatedAt: Date.parse(thread.updated_at ?? thread.created_at ?? "") || 0,

@@ -9,6 +9,8 @@ import { type Failure, readFailure } from "../api/failure";
 import { summaryOf, type ThreadSummary } from "./thread";
 
 const PAGE = 60;
+/** How far back a search looks, and how many may be pinned. */
+const FAR = 1000;
 /** Everything but the values, which hold whole conversations. */
 const COLUMNS = ["thread_id", "metadata", "status", "interrupts", "created_at", "updated_at"];
 
@@ -19,7 +21,9 @@ export interface Threads {
   more: boolean;
   refresh(): void;
   loadMore(): void;
-  change(id: string, change: { title?: string; pinned?: boolean }): Promise<void>;
+  /** Loads what a search may find beyond what the list shows. */
+  reach(): void;
+  change(id: string, change: { title?: string; pinned?: boolean; agent?: string }): Promise<void>;
   remove(id: string): Promise<void>;
 }
 
@@ -31,10 +35,17 @@ export function useThreads(client: Client): Threads {
   const [more, setMore] = useState(false);
 
   const refresh = useCallback(() => {
-    client.threads
-      .search({ limit: limit + 1, sortBy: "updated_at", sortOrder: "desc", select: COLUMNS as never })
-      .then((found) => {
-        setList(found.slice(0, limit).map((thread) => summaryOf(thread as never)));
+    const order = { sortBy: "updated_at", sortOrder: "desc", select: COLUMNS as never } as const;
+    Promise.all([
+      client.threads.search({ limit: Math.min(limit + 1, FAR), ...order }),
+      // What is pinned is at hand however old it is.
+      client.threads.search({ limit: FAR, metadata: { pinned: true }, ...order }),
+    ])
+      .then(([found, pinned]) => {
+        const shown = found.slice(0, limit);
+        const known = new Set(shown.map((thread) => thread.thread_id));
+        const all = [...shown, ...pinned.filter((thread) => !known.has(thread.thread_id))];
+        setList(all.map((thread) => summaryOf(thread as never)));
         setMore(found.length > limit);
         setFailure(null);
       })
@@ -50,7 +61,10 @@ export function useThreads(client: Client): Threads {
     failure,
     more,
     refresh,
-    loadMore: () => setLimit(limit + PAGE),
+    loadMore: () => setLimit(Math.min(limit + PAGE, FAR)),
+    reach: () => {
+      if (more) setLimit(FAR);
+    },
     async change(id, change) {
       const before = list;
       setList(list.map((thread) => (thread.id === id ? { ...thread, ...change } : thread)));

@@ -144,7 +144,7 @@ test("an edit names what it was made from, and a lost race keeps the text", asyn
   await expect(panel.getByRole("alert")).toContainText("changed meanwhile");
   await expect(panel.getByRole("textbox", { name: "notes.md" })).toHaveValue("new");
   answer = 200;
-  await panel.getByRole("button", { name: "Save" }).click();
+  await panel.getByRole("button", { name: "Save mine over it" }).click();
   await expect(page.getByText("Saved")).toBeVisible();
   // The SHA-256 of "old".
   expect(saved[0]).toEqual({

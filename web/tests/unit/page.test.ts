@@ -37,6 +37,7 @@ test("threads are titled, sorted by age and found", () => {
     id,
     title: id,
     pinned,
+    agent: null,
     status: "idle",
     asks: false,
     updatedAt: now - hours * 3_600_000,

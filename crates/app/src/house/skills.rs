@@ -24,7 +24,14 @@ impl Skills for Workshop {
     }
 
     async fn skill(&self, name: &str) -> Option<Value> {
-        catalogue(self).await.get(name).map(|skill| told(skill))
+        let skill = Arc::clone(catalogue(self).await.get(name)?);
+        let mut told = told(&skill);
+        // Read only where one is looked at: it may be long.
+        let text = tokio::task::spawn_blocking(move || skill.text()).await;
+        if let (Some(map), Ok(Ok(text))) = (told.as_object_mut(), text) {
+            map.insert("content".to_owned(), text.into());
+        }
+        Some(told)
     }
 
     async fn enable(&self, name: &str, enabled: bool) -> Result<(), FileError> {

@@ -149,7 +149,8 @@ async fn a_skill_is_taken_in_and_switched() {
     assert_eq!((&haiku["category"], &haiku["enabled"]), (&json!("custom"), &json!(true)));
     let (status, off) = world.call(Method::PUT, "/api/skills/haiku", json!({"enabled": false})).await;
     assert_eq!((status, &off["enabled"]), (StatusCode::OK, &json!(false)));
-    assert_eq!(world.get("/api/skills/haiku").await["enabled"], false);
+    let read = world.get("/api/skills/haiku").await;
+    assert_eq!((&read["enabled"], &read["content"]), (&json!(false), &json!(SKILL)));
     for (name, expected) in [
         ("haiku.skill", StatusCode::CONFLICT),
         ("bad.skill", StatusCode::BAD_REQUEST),

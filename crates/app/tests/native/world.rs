@@ -22,7 +22,16 @@ impl World {
     }
 
     pub(super) async fn with(settings: Value, turns: impl IntoIterator<Item = Turn>) -> Self {
+        Self::configured(|_| settings, turns).await
+    }
+
+    /// With settings that name the model's address.
+    pub(super) async fn configured(
+        settings: impl FnOnce(&str) -> Value,
+        turns: impl IntoIterator<Item = Turn>,
+    ) -> Self {
         let (home, model) = (tempfile::tempdir().unwrap(), ModelServer::start().await);
+        let settings = settings(&model.openai_base());
         model.push_all(turns);
         let env = Env::from_iter([
             ("HART_NO_PROBE", "1"),

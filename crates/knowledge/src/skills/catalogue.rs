@@ -88,6 +88,11 @@ impl Skill {
         Ok(text.trim().to_owned())
     }
 
+    /// Its whole `SKILL.md`.
+    pub fn text(&self) -> io::Result<String> {
+        Ok(self.package()?.text(MANIFEST).unwrap_or_default().to_owned())
+    }
+
     /// What it is found by.
     fn words(&self) -> Vec<String> {
         // What it is called says more than how it is described.

@@ -32,6 +32,10 @@ pub trait Runs {
     /// What all runs of a thread that ended used, and how many those are.
     async fn thread_totals(&self, thread: &ThreadId) -> Result<(Totals, u64), StoreError>;
 
+    /// What the runs used that began since then and have ended, by thread and by the day they began on, where the clocks
+    /// are so many seconds before UTC's.
+    async fn usage(&self, since: Timestamp, east: i64) -> Result<Vec<Used>, StoreError>;
+
     /// Writes how it ended, its last events, and what that makes of its thread: busy where others wait for it, failed
     /// with the run, otherwise what its newest step says. `None` when it had ended before or is
     /// gone, when the lease is lost, and without a lease when it is being executed.
@@ -81,6 +85,16 @@ pub struct RunQuery {
     pub status: Vec<RunStatus>,
     pub limit: u64,
     pub offset: u64,
+}
+
+/// What one thread used on one day.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Used {
+    /// Days since 1970.
+    pub day: i64,
+    pub thread: ThreadId,
+    pub runs: u64,
+    pub totals: Totals,
 }
 
 #[derive(Clone, Debug)]

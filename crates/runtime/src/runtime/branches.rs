@@ -45,7 +45,10 @@ impl Runtime {
         let mut steps = self.inner.store.history(thread, &query).await?;
         steps.reverse();
         // A step of which only one way leads on is the rule.
-        if steps.windows(2).all(|pair| matches!(pair, [before, step] if step.parent.as_ref() == Some(&before.id))) {
+        if steps
+            .windows(2)
+            .all(|pair| matches!(pair, [before, step] if step.parent.as_ref() == Some(&before.id)))
+        {
             return Ok(Vec::new());
         }
         Ok(forks::read(&steps, &self.transcript(thread).await?))

@@ -2,9 +2,11 @@
 //!
 //! Invariant: a unique index, not this code, keeps a second run of a thread from running.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
-use hart_runtime::port::{Admission, Claimed, Deleted, Lease, RunEnd, RunQuery, Runs, StoreError};
+use hart_runtime::port::{Admission, Claimed, Deleted, Lease, RunEnd, RunQuery, Runs, StoreError, Used};
 use hart_runtime::{Run, StartRun, Totals};
 use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -111,6 +113,28 @@ impl Runs for SqliteStore {
                 count += 1;
             }
             Ok((all, count))
+        })
+        .await
+    }
+
+    async fn usage(&self, since: Timestamp, east: i64) -> Result<Vec<Used>, StoreError> {
+        self.read(move |db| {
+            let sql = "SELECT runs.totals, runs.created_at, threads.id AS thread_id
+                 FROM runs JOIN threads ON threads.n = runs.thread
+                 WHERE runs.created_at >= ?1 AND runs.status NOT IN ('pending', 'running')";
+            let row = |row: &Row<'_>| {
+                let day = (get_time(row, "created_at")?.as_second() + east).div_euclid(86_400);
+                Ok((day, get_text::<ThreadId>(row, "thread_id")?, get_json::<Totals>(row, "totals")?))
+            };
+            let mut days: BTreeMap<(i64, ThreadId), (u64, Totals)> = BTreeMap::new();
+            for one in db.prepare_cached(sql)?.query_map([time(since)], row)? {
+                let (day, thread, used) = one?;
+                let (runs, totals) = days.entry((day, thread)).or_default();
+                *runs += 1;
+                totals.add(&used);
+            }
+            let used = |((day, thread), (runs, totals))| Used { day, thread, runs, totals };
+            Ok(days.into_iter().map(used).collect())
         })
         .await
     }

@@ -1,7 +1,7 @@
 //! Runs: one at a time on a thread, in order, and undone without a trace.
 
-use hart_runtime::port::{Admission, Claimed, Deleted, RunEnd, RunQuery, StoreError};
-use hart_runtime::{Failure, Run, Totals};
+use hart_runtime::port::{Admission, Claimed, Deleted, RunEnd, RunQuery, StoreError, Used};
+use hart_runtime::{Failure, ModelTotals, Run, Totals};
 use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
 
@@ -201,5 +201,61 @@ async fn only_the_last_run_of_a_thread_is_undone_when_it_is_deleted() {
         assert_eq!(thread.head.unwrap().as_str(), "r2-step", "{name}");
         // Its newest step has something left to do.
         assert_eq!((thread.status, thread.error), (ThreadStatus::Interrupted, None), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn usage_is_added_up_by_day_and_thread() {
+    for (name, store, _dir) in stores() {
+        let day = 86_400;
+        // The last hour of a day in UTC, which is the next one already an hour further east.
+        let late = at(0).as_second().div_euclid(day) * day + day - 1800 - 1_700_000_000;
+        let used = |tokens: u64| {
+            let model =
+                ModelTotals { calls: 1, total_tokens: tokens, cost: Some(0.5), ..ModelTotals::default() };
+            let mut totals = Totals { cost: Some(0.5), ..Totals::default() };
+            totals.usage.total_tokens = tokens;
+            totals.by_model.insert("m".to_owned(), model);
+            totals
+        };
+        for (id, thread, seconds, tokens) in [
+            ("r1", "t", late, 3),
+            ("r2", "t", late + 60, 4),
+            ("r3", "u", late, 5),
+            ("r4", "u", late + day, 6),
+        ] {
+            let thread = match store.thread(&thread.into()).await.unwrap() {
+                Some(row) => row.id,
+                None => make(store.as_ref(), thread).await,
+            };
+            let run = Run { created_at: at(seconds), ..run(id, &thread, MultitaskStrategy::Enqueue) };
+            admit(store.as_ref(), run).await.unwrap();
+            let lease = claim(store.as_ref(), &thread, 9).await.unwrap().lease;
+            let end = RunEnd { totals: used(tokens), ..ended(RunStatus::Success) };
+            store.end_run(&id.into(), end, Some(&lease)).await.unwrap().unwrap();
+        }
+        let thread = "t".into();
+        let mut open = run("r5", &thread, MultitaskStrategy::Enqueue);
+        open.created_at = at(late);
+        admit(store.as_ref(), open).await.unwrap();
+        let told = async |since: i64, east: i64| {
+            let rows = store.usage(at(since), east).await.unwrap();
+            let first = rows.first().map_or(0, |row| row.day);
+            let told = |row: &Used| {
+                let model = row.totals.by_model.get("m").map_or(0, |model| model.total_tokens);
+                assert_eq!(model, row.totals.usage.total_tokens, "{name}");
+                (row.day - first, row.thread.to_string(), row.runs, model)
+            };
+            rows.iter().map(told).collect::<Vec<_>>()
+        };
+        let row = |day: i64, thread: &str, runs: u64, tokens: u64| (day, thread.to_owned(), runs, tokens);
+        let all = [row(0, "t", 2, 7), row(0, "u", 1, 5), row(1, "u", 1, 6)];
+        assert_eq!(told(late, 0).await, all, "{name}");
+        assert_eq!(told(late, 3600).await, all, "{name}");
+        assert_eq!(told(late + 1, 0).await, [row(0, "t", 1, 4), row(1, "u", 1, 6)], "{name}");
+        let (utc, east) =
+            (store.usage(at(late), 0).await.unwrap(), store.usage(at(late), 3600).await.unwrap());
+        assert_eq!(utc[0].day + 1, east[0].day, "{name}");
+        assert_eq!(utc[0].totals.cost, Some(1.0), "{name}");
     }
 }
