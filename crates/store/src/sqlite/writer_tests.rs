@@ -26,46 +26,30 @@ fn insert(db: &Connection, size: i64) -> Result<(), StoreError> {
     inserted.map(|_| ()).map_err(crate::sqlite::failure)
 }
 
-/// What each of these jobs is told when all of them are in one group.
-async fn in_one_group(writer: &Writer, sizes: &[i64]) -> Vec<Result<(), StoreError>> {
+/// What each is told when three jobs are in one group behind one that waits for them.
+async fn in_one_group(writer: &Writer, [a, b, c]: [i64; 3]) -> [Result<(), StoreError>; 4] {
     let (go, wait) = channel::<()>();
-    let (begun, is_begun) = channel::<()>();
-    let first = tokio::spawn({
-        let writer = writer.clone();
-        async move {
-            let job = move |_: &Connection| {
-                begun.send(()).unwrap();
-                wait.recv().unwrap();
-                Ok(())
-            };
-            writer.submit(job).await
-        }
+    let first = writer.submit(move |_| {
+        wait.recv().unwrap();
+        Ok(())
     });
-    tokio::task::spawn_blocking(move || is_begun.recv().unwrap()).await.unwrap();
-    let jobs: Vec<_> = sizes
-        .iter()
-        .map(|size| {
-            let (writer, size) = (writer.clone(), *size);
-            tokio::spawn(async move { writer.submit(move |db| insert(db, size)).await })
-        })
-        .collect();
-    while writer.waiting() < sizes.len() as u64 + 1 {
-        tokio::task::yield_now().await;
-    }
-    go.send(()).unwrap();
-    let mut told = vec![first.await.unwrap()];
-    for job in jobs {
-        told.push(job.await.unwrap());
-    }
-    told
+    let job = |size| writer.submit(move |db| insert(db, size));
+    let release = async {
+        while writer.waiting() < 4 {
+            tokio::task::yield_now().await;
+        }
+        go.send(()).unwrap();
+    };
+    // In this order they are handed in.
+    let (first, a, b, c, ()) = tokio::join!(biased; first, job(a), job(b), job(c), release);
+    [first, a, b, c]
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_disk_that_is_full_in_mid_statement_undoes_all_that_is_told_to_be_undone() {
     let dir = tempfile::tempdir().unwrap();
     let (writer, rows) = small(dir.path());
-    let told = in_one_group(&writer, &[1000, 1_000_000, 2000]).await;
-    let [held_up, before, too_large, behind] = told.as_slice() else { panic!("{told:?}") };
+    let [held_up, before, too_large, behind] = in_one_group(&writer, [1000, 1_000_000, 2000]).await;
     for lost in [held_up, before, too_large] {
         assert!(matches!(lost, Err(StoreError::Full)), "{lost:?}");
     }
