@@ -36,7 +36,7 @@ async fn a_run_that_a_hook_ends_without_a_word_leaves_a_last_step() {
     }
     let log = Arc::new(MemoryLog::default());
     let ends: Arc<dyn Middleware> = Arc::new(Ends);
-    let agent = Agent::builder(script([])).middleware([ends]).checkpointer(log.clone()).build().unwrap();
+    let agent = Agent::builder(script([])).middleware(vec![ends]).checkpointer(log.clone()).build().unwrap();
     agent.run(ask("q"), &cx()).await.outcome.unwrap();
     let log = log.0.lock().unwrap();
     let steps = &log[&ThreadId::from("t1")];
