@@ -151,6 +151,7 @@ impl ClientBuilder {
             tracing::warn!("{}", warning.message);
         }
         if let Some(home) = home {
+            config.skills.moved(&config.home, &home);
             config.home = home;
         }
         Client::open(App::extended(config, env, extensions)?, user)

@@ -84,6 +84,13 @@ impl Default for Evolution {
 const STATES: &str = "extensions_config.json";
 
 impl SkillsSettings {
+    /// What was in the data directory is where that is now.
+    pub(crate) fn moved(&mut self, from: &Path, to: &Path) {
+        if self.states == from.join(STATES) {
+            self.states = to.join(STATES);
+        }
+    }
+
     pub(super) fn read(
         tree: &Node,
         cwd: &Path,

@@ -28,10 +28,13 @@ async fn say(world: &World, thread: &str, words: &str, secrets: Value) -> Value 
     world.post(&format!("/threads/{thread}/runs/wait"), run).await
 }
 
-/// Files below a folder that hold this, but those that the agent itself wrote.
+/// Files below a folder that hold this, but what the agent itself wrote, and the copies that are kept of its files.
 fn holding(folder: &Path, needle: &str, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
+        if path.ends_with("snapshots") {
+            continue;
+        }
         if path.is_dir() {
             holding(&path, needle, found);
         } else if !path.ends_with("workspace/own.txt")

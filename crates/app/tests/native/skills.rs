@@ -106,7 +106,7 @@ async fn what_is_taken_in_is_reviewed_too() {
     let world = World::new([
         review("warn", "a bit much"),
         review("warn", "a bit much"),
-        Turn::status(500),
+        Turn::status(400),
         review("allow", "fine"),
     ])
     .await;

@@ -36,6 +36,7 @@ pub(super) fn table() -> Table {
 }
 
 async fn read(State(gateway): State<Gateway>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
+    thread_id(&thread)?;
     on(&gateway)?;
     let of = workspace(&gateway, &thread).await?;
     Ok(Json(reached(&gateway, &of.thread).await?))
@@ -55,8 +56,8 @@ async fn set(
     Path(thread): Path<String>,
     Body(asked): Body<Set>,
 ) -> ApiResult<Json<Value>> {
-    let most = on(&gateway)?.max_continuations;
     let thread = thread_id(&thread)?;
+    let most = on(&gateway)?.max_continuations;
     let objective = asked.objective.trim();
     if !(1..=OBJECTIVE_CHARS).contains(&objective.chars().count()) {
         let detail = format!("`objective` has 1 to {OBJECTIVE_CHARS} characters");
@@ -77,6 +78,7 @@ async fn set(
 }
 
 async fn clear(State(gateway): State<Gateway>, Path(thread): Path<String>) -> ApiResult<Json<Value>> {
+    thread_id(&thread)?;
     on(&gateway)?;
     let of = workspace(&gateway, &thread).await?;
     write(&gateway, &of.thread, Value::Null).await
