@@ -88,9 +88,9 @@ async fn ways(State(gateway): State<Gateway>, Path(thread): Path<String>) -> Api
     let forks: Vec<Value> = forks
         .iter()
         .map(|fork| {
-            let ways = fork.ways.iter().map(|way| {
-                json!({"run_id": way.run, "checkpoint_id": way.end, "created_at": time(way.begun_at)})
-            });
+            let ways = fork.ways.iter().map(
+                |way| json!({"run_id": way.run, "checkpoint_id": way.end, "created_at": time(way.begun_at)}),
+            );
             json!({"message_id": fork.message, "current": fork.current, "ways": ways.collect::<Vec<_>>()})
         })
         .collect();
