@@ -36,13 +36,18 @@ pub struct Way {
 pub(crate) fn read(steps: &[StepInfo], said: &[Said]) -> Vec<Fork> {
     let places: HashMap<&CheckpointId, usize> =
         steps.iter().enumerate().map(|(place, step)| (&step.id, place)).collect();
-    let parent = |step: &StepInfo| step.parent.as_ref().and_then(|id| places.get(id).copied());
+    // A step stands on an earlier one; whoever says otherwise stands on nothing, so that every walk ends.
+    let parent = |place: usize| {
+        let id = steps.get(place)?.parent.as_ref()?;
+        places.get(id).copied().filter(|above| *above < place)
+    };
+    let starts = |place: &usize| steps.get(*place).is_some_and(|step| step.source == StepSource::Start);
     let mut ends: Vec<usize> = (0..steps.len()).collect();
     let mut worked: Vec<bool> = steps.iter().map(|step| step.source != StepSource::Update).collect();
     // Children come after their parents: backwards, each is finished when its parent hears of it.
-    for (place, step) in steps.iter().enumerate().rev() {
+    for place in (0..steps.len()).rev() {
         let (end, work) = (ends.get(place).copied(), worked.get(place).copied());
-        let Some(above) = parent(step) else { continue };
+        let Some(above) = parent(place) else { continue };
         if let (Some(end), Some(known)) = (end, ends.get_mut(above)) {
             *known = end.max(*known);
         }
@@ -52,11 +57,9 @@ pub(crate) fn read(steps: &[StepInfo], said: &[Said]) -> Vec<Fork> {
     }
     // A run begins with a step that says nothing, and a later one may begin there again: both go the same way up to it.
     let mut ways: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-    let spoken = steps.iter().enumerate().filter(|(_, step)| step.source != StepSource::Start);
-    for (place, step) in spoken.filter(|(place, _)| worked.get(*place) == Some(&true)) {
-        let mut from = parent(step);
-        while let Some(start) = from.and_then(|at| steps.get(at)).filter(|at| at.source == StepSource::Start)
-        {
+    for place in (0..steps.len()).filter(|place| !starts(place) && worked.get(*place) == Some(&true)) {
+        let mut from = parent(place);
+        while let Some(start) = from.filter(starts) {
             from = parent(start);
         }
         ways.entry(from).or_default().push(place);

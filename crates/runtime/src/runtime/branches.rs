@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::Runtime;
 use super::threads::StateError;
 use crate::forks::{self, Fork};
-use crate::port::{HistoryQuery, StoreError};
+use crate::port::{HistoryQuery, StepInfo, StoreError};
 use crate::transcript::{self, Said};
 use crate::workspaces::Workspace;
 use crate::{Run, Thread};
@@ -44,11 +44,9 @@ impl Runtime {
         let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
         let mut steps = self.inner.store.history(thread, &query).await?;
         steps.reverse();
-        // A step of which only one way leads on is the rule.
-        if steps
-            .windows(2)
-            .all(|pair| matches!(pair, [before, step] if step.parent.as_ref() == Some(&before.id)))
-        {
+        // Each step standing on the one before it is the rule.
+        let one_way = |pair: &[StepInfo]| matches!(pair, [a, b] if b.parent.as_ref() == Some(&a.id));
+        if steps.windows(2).all(one_way) {
             return Ok(Vec::new());
         }
         Ok(forks::read(&steps, &self.transcript(thread).await?))
