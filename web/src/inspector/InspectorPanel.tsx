@@ -96,7 +96,7 @@ function RunHead({ run, status, children }: { run: RunSteps; status: string | un
     status && (t.around.inspector.statuses[status] ?? status),
     run.steps.length > 1 && readableDuration(run.took),
     run.tokens > 0 && t.tool.tokens(run.tokens.toLocaleString()),
-    run.cost !== null && readableCost(run.cost),
+    run.cost !== null && `${t.around.inspector.cost} ${readableCost(run.cost)}`,
   ];
   return (
     <div className="run-head">
@@ -131,7 +131,7 @@ function StepItem({ step, state, longest, onFork }: StepProps) {
           <meter min={0} max={longest} value={step.took} aria-label={t.inspector.took} />
           {readableDuration(step.took)}
           {step.tokens > 0 && ` · ${t.tool.tokens(step.tokens.toLocaleString())}`}
-          {step.cost !== null && ` · ${readableCost(step.cost)}`}
+          {step.cost !== null && ` · ${t.around.inspector.cost} ${readableCost(step.cost)}`}
         </p>
       )}
       {step.added.map((line, position) => (

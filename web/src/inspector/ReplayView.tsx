@@ -84,7 +84,7 @@ export function ReplayView({ run, stateOf, onFork }: Props) {
           words.position(at + 1, steps.length),
           readableDuration(passed),
           tokens > 0 && t.tool.tokens(tokens.toLocaleString()),
-          cost !== null && readableCost(cost),
+          cost !== null && `${t.around.inspector.cost} ${readableCost(cost)}`,
         ]
           .filter(Boolean)
           .join(" · ")}

@@ -39,7 +39,7 @@ export function UsageView({ threadId, messages, busy }: Props) {
         <strong>{total.toLocaleString()}</strong> {t.inspector.usage} (
         {(told?.total_input_tokens || own.input).toLocaleString()} {t.inspector.input},{" "}
         {(told?.total_output_tokens || own.output).toLocaleString()} {t.inspector.output})
-        {typeof told?.total_cost === "number" && ` · ${readableCost(told.total_cost)}`}
+        {typeof told?.total_cost === "number" && ` · ${t.around.inspector.cost} ${readableCost(told.total_cost)}`}
       </p>
       {models.map(([name, tokens]) => (
         <p key={name} className="step-facts">

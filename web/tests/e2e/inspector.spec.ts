@@ -30,7 +30,7 @@ test("a run shows time, tokens and cost, its states, and is replayed without a m
     await expect(panel.getByRole("region", { name: "Run" }).first()).toContainText("done");
     await expect(panel.getByRole("region", { name: "Run" }).first()).toContainText("45 tokens");
     await expect(panel.getByRole("region", { name: "Run" }).first()).toContainText("3.00");
-    await expect(panel.getByText("15 tokens · 1.00").first()).toBeVisible();
+    await expect(panel.getByText("15 tokens · Cost 1.00").first()).toBeVisible();
     await panel.getByRole("button", { name: "State", exact: true }).first().click();
     await expect(panel.locator("pre.tool-text").first()).toContainText('"messages"');
 
