@@ -87,7 +87,11 @@ async fn titles_and_summaries_are_made_as_configured() {
     let models: Vec<String> = world.requests().iter().map(|request| request.model().to_owned()).collect();
     assert_eq!(models, ["main", "main", "small", "main"]);
     assert_eq!(world.said("They said hello."), [0, 0, 0, 1]);
-    assert_eq!(world.said("conversation_history"), [0, 0, 0, 1], "it has a sandbox to put the history into");
+    assert_eq!(
+        world.said("/conversation_history/"),
+        [0, 0, 0, 1],
+        "it has a sandbox to put the history into"
+    );
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ pub struct Renderer {
     /// For the old `messages` mode, which repeats all that was written so far.
     partial: HashMap<MessageId, Value>,
     /// The second half of a `messages` frame, per task.
-    metadata: HashMap<String, Arc<str>>,
+    metadata: HashMap<(String, i64), Arc<str>>,
     /// For the mode `events`.
     chain: Chain,
     inside: InsideStates,
@@ -214,7 +214,9 @@ impl Renderer {
     }
 
     fn metadata(&mut self, task: &Task) -> Arc<str> {
-        if let Some(known) = self.metadata.get(&task.id) {
+        // What hooks say before a task begins is its, and of the step before it.
+        let key = (task.id.clone(), task.step);
+        if let Some(known) = self.metadata.get(&key) {
             return Arc::clone(known);
         }
         let namespace = task.namespace();
@@ -233,7 +235,7 @@ impl Renderer {
             "checkpoint_ns": namespace,
         });
         let metadata: Arc<str> = metadata.to_string().into();
-        self.metadata.insert(task.id.clone(), Arc::clone(&metadata));
+        self.metadata.insert(key, Arc::clone(&metadata));
         metadata
     }
 

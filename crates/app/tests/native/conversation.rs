@@ -241,7 +241,10 @@ async fn what_a_subagent_did_can_be_read_later() {
     assert_eq!(world.get(&behind).await.as_array().unwrap().len() + 1, said.len());
     assert_eq!(world.get(&format!("{events}?event_types=subagent.step&task_id=b")).await, json!([]));
     let ends = world.get(&format!("{events}?event_types=subagent.start,subagent.end")).await;
-    assert_eq!(ends[0]["content"], json!({"task_id": "a", "description": "Look around"}));
+    assert_eq!(
+        ends[0]["content"],
+        json!({"task_id": "a", "description": "Look around", "subagent_type": "general-purpose"})
+    );
     assert_eq!(ends[1]["content"]["status"], "completed");
 }
 

@@ -103,13 +103,6 @@ enum Said {
     Quit,
 }
 
-/// Whether a line is about the thread's goal, which the agent looks after.
-fn is_goal(text: &str) -> bool {
-    text.trim()
-        .strip_prefix("/goal")
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
-}
-
 impl Chat<'_> {
     /// Does what the user said.
     fn hear(&mut self, input: &str) -> Result<Said, Failure> {
@@ -118,8 +111,8 @@ impl Chat<'_> {
             return Ok(Said::Next(Exit::Done));
         }
         match Slash::parse(input) {
-            // What is no command of the chat's may be a skill, or a word to the agent.
-            Some(Err(_)) if is_goal(&text) || self.is_skill(&text) => {}
+            // What is no command of the chat's may be a skill.
+            Some(Err(_)) if self.is_skill(&text) => {}
             Some(command) => return self.obey(command),
             None => {}
         }

