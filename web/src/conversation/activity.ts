@@ -72,9 +72,11 @@ export function hear(activity: Activity, event: unknown, now: number): Activity 
     case "task_running": {
       const known = activity.subagents[id];
       if (!known) return activity;
+      // What a tool answered belongs to the step that asked it.
+      const answered = isObject(event.message) && event.message.type === "tool";
       return withSubagent(activity, id, {
         ...known,
-        steps: [...known.steps, stepOf(event.message)],
+        steps: answered ? known.steps : [...known.steps, stepOf(event.message)],
         tokens: tokensOf(event.usage) ?? known.tokens,
       });
     }

@@ -65,6 +65,12 @@ export async function startModel(): Promise<ScriptedModel> {
   return model;
 }
 
+/** What the reviewer of skills says to all of them; for `replies`. */
+export const CONTENT_REVIEWER = {
+  to: "You review packages of instructions",
+  say: JSON.stringify({ decision: "allow", reason: "It does what it says." }),
+};
+
 const WORDS = /^(SAY64|SAY|SLOW|CALL|STEPS|BOTH|THINK|FAIL)\b/;
 
 /** hart marks what a user wrote, joins messages that nobody answered, and tells the model the date behind them. */

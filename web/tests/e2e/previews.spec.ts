@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "@playwright/test";
 import { findings } from "./axe";
 import { ask, expect, open, settled, test, transcript } from "./fixtures";
+import { CONTENT_REVIEWER } from "./model";
 import type { Hart } from "./hart";
 import { zip } from "./zip";
 
@@ -102,7 +103,8 @@ trailer<</Root 1 0 R>>
 %%EOF
 `;
 
-test("every kind of file is shown as the server keeps it, and can be downloaded", async ({ page, hart }) => {
+test("every kind of file is shown as the server keeps it, and can be downloaded", async ({ page, hart, model }) => {
+  model.replies = [CONTENT_REVIEWER];
   const refused: string[] = [];
   page.on("console", (message) => {
     if (/content security policy/i.test(message.text())) refused.push(message.text());

@@ -1,6 +1,7 @@
 import type { Locator, Page } from "@playwright/test";
 import { findings } from "./axe";
 import { ask, expect, open, settled, test, transcript } from "./fixtures";
+import { CONTENT_REVIEWER } from "./model";
 import type { Hart } from "./hart";
 import { zip } from "./zip";
 
@@ -81,7 +82,8 @@ test("an agent of one's own is made, chosen for a conversation, changed and dele
 
 const SKILL = "---\nname: haiku-weather\ndescription: Writes haiku about the weather.\n---\n\nCount the syllables.\n";
 
-test("a skill is dropped, checked, shown, switched off; a bad one says why", async ({ page, hart }) => {
+test("a skill is dropped, checked, shown, switched off; a bad one says why", async ({ page, hart, model }) => {
+  model.replies = [CONTENT_REVIEWER];
   await open(page, hart);
   const dialog = await openTab(page, "Skills");
   const threads = await (await page.request.post(`${hart.url}/api/threads/search`, { data: {} })).json();
