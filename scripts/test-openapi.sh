@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sends what /openapi.json allows, and what it does not, to `hart serve`: no answer may be a 5xx.
+# Sends what /openapi.json allows, and what it does not, to `hart serve`: no answer may be a failure of the server's.
 # schemathesis is installed by name, once, below target/openapi. Needs python3 with venv; without it this is skipped and
 # says so, in CI that is a failure.
 set -euo pipefail
@@ -39,10 +39,10 @@ done
 url=$(sed -n '1s/^ready: //p' "$home/out")
 [ -n "$url" ] || { echo "the server did not start" >&2; cat "$home/err" >&2; exit 1; }
 
-# What hart does not have, it refuses with 501 and a name.
+# What hart does not have, it refuses with 501 and a name; what needs a model, of which there is none here, with 503.
 cat >"$home/schemathesis.toml" <<'TOML'
 [checks.not_a_server_error]
-expected-statuses = ["2xx", "3xx", "4xx", "501"]
+expected-statuses = ["2xx", "3xx", "4xx", "501", "503"]
 TOML
 
 # Streams of a thread have no end of their own, so they are left out.
