@@ -199,6 +199,9 @@ pub(crate) fn child(
     chain.feature(features.tool_error, ToolError::default);
     chain.feature(features.tool_retry, ToolRetry::default);
 
+    // What changes from day to day, where it is to know it.
+    chain.feature(features.dynamic_context, DynamicContext::default);
+
     // Those of the lead's that it may use, held to what they allow as the lead is.
     chain.maybe(features.skills);
 
@@ -218,6 +221,7 @@ pub(crate) fn child(
     if let Some(permitted) = permitted.filter(|_| sees) {
         chain.feature(features.view_image, || ViewImage::new(permitted, ViewImageConfig::default()));
     }
+    chain.feature(features.tool_selection, || ToolSelection::new(ToolSelectionConfig::default()));
     chain.feature(features.unsupported_content, || UnsupportedContent);
 
     // What ends a loop of the lead's ends one of its subagents.

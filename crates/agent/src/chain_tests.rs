@@ -21,7 +21,7 @@ fn names(chain: &[Arc<dyn Middleware>]) -> Vec<&str> {
 }
 
 /// What a subagent may have; whatever speaks to the user, plans, names or delegates is not among it.
-const CHILD: [&str; 23] = [
+const CHILD: [&str; 25] = [
     "EditedToolCall",
     "ToolOutputBudget",
     "UntrustedContent",
@@ -35,11 +35,13 @@ const CHILD: [&str; 23] = [
     "ReadBeforeWrite",
     "ToolError",
     "ToolRetry",
+    "DynamicContext",
     "Summarization",
     "ContextEditing",
     "TokenUsage",
     "Budget",
     "ViewImage",
+    "ToolSelection",
     "UnsupportedContent",
     "CallLimits",
     "LoopDetection",

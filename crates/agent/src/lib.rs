@@ -45,7 +45,7 @@ pub use remote::{AsyncTask, AsyncTasks, RemoteAgents, RemoteError, RemoteStandin
 pub use skill_listing::SkillsConfig;
 pub use spending::{BudgetConfig, OnLimit};
 pub use subagents::{
-    Delegated, Delegations, OnExcess, Status, Subagent, SubagentBuilder, SubagentsConfig, TokenBudget,
+    Delegated, Delegations, OnExcess, Part, Status, Subagent, SubagentBuilder, SubagentsConfig, TokenBudget,
 };
 pub use surroundings::WorkingDirectory;
 pub use tool_ranking::{ToolSelectionConfig, ToolsUsed};

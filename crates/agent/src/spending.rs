@@ -87,6 +87,9 @@ pub(crate) struct Ledger {
     /// The run that began; a resumed one goes by another id.
     pub(crate) run: Option<RunId>,
     pub(crate) used: Used,
+    /// How much of it there was when it last paused: so much has whoever sent it counted.
+    #[serde(default)]
+    pub(crate) counted: Used,
     pub(crate) granted: Limits,
     /// How often it asked.
     pub(crate) asked: u32,

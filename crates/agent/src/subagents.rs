@@ -5,6 +5,8 @@
 mod assemble;
 mod ledger;
 mod outcome;
+mod parts;
+mod pool;
 mod schema;
 mod share;
 mod story;
@@ -14,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_kernel::{Agent, BuildError, ChatModel, Placed, Tool};
+use hart_kernel::{Agent, BuildError, ChatModel, Placed, Toggle, Tool};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -23,10 +25,12 @@ use crate::middleware::HumanInTheLoop;
 
 pub use self::ledger::{Delegated, Delegations};
 pub use self::outcome::Status;
+pub use self::parts::Part;
 
 pub(crate) use self::assemble::{Surroundings, assemble};
-pub(crate) use self::ledger::{Recall, Reminded, Turn, TurnWrite};
+pub(crate) use self::ledger::{Recall, Reminded, Turn, TurnWrite, answer_in};
 pub(crate) use self::outcome::Outcomes;
+pub(crate) use self::pool::Pool;
 pub(crate) use self::task::{TASK, Task};
 
 /// How much is delegated, and how long it may take. The first five names are DeerFlow's.
@@ -46,6 +50,8 @@ pub struct SubagentsConfig {
     pub on_excess: OnExcess,
     /// A subagent that says nothing for so long is ended.
     pub progress_timeout_seconds: f64,
+    /// What all subagents of a run may use together; 0 is no limit but the run's own.
+    pub max_tokens_per_run: u64,
 }
 
 /// What a subagent may use at most, of what its run has left.
@@ -77,6 +83,7 @@ impl Default for SubagentsConfig {
             token_budget: TokenBudget::default(),
             on_excess: OnExcess::Queue,
             progress_timeout_seconds: 600.0,
+            max_tokens_per_run: 1_000_000,
         }
     }
 }
@@ -118,6 +125,7 @@ pub struct Subagent {
     /// `None` is the lead agent's.
     model: Option<Arc<dyn ChatModel>>,
     middleware: Vec<Placed>,
+    parts: Vec<(Part, Toggle)>,
     own_tools: Vec<Arc<dyn Tool>>,
     permissions: Option<FilePermissions>,
     review: Option<HumanInTheLoop>,
@@ -152,6 +160,7 @@ impl Subagent {
             skills: None,
             model: None,
             middleware: Vec::new(),
+            parts: Vec::new(),
             own_tools: Vec::new(),
             permissions: None,
             review: None,
@@ -261,6 +270,12 @@ impl SubagentBuilder {
     /// Adds a middleware to its chain. What is added to the lead agent's stays there.
     pub fn with(mut self, middleware: impl Into<Placed>) -> Self {
         self.0.middleware.push(middleware.into());
+        self
+    }
+
+    /// Whether it has this part of the chain, or which one instead. `true` is the lead agent's where it has one.
+    pub fn part(mut self, part: Part, toggle: impl Into<Toggle>) -> Self {
+        self.0.parts.push((part, toggle.into()));
         self
     }
 

@@ -31,6 +31,7 @@ mod histories;
 mod long_results;
 mod long_world;
 mod loops;
+mod own_subagents;
 mod plan;
 mod sdk;
 mod setting;

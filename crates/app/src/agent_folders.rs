@@ -111,12 +111,16 @@ fn read(folder: &Path) -> Result<Arc<OwnAgent>, Broken> {
     parse(folder).map(Arc::new).map_err(|why| Broken { folder: folder.to_owned(), why })
 }
 
-fn parse(folder: &Path) -> Result<OwnAgent, String> {
-    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_lowercase();
+/// As an agent's folder is called; none where no agent can be called so.
+pub(crate) fn name_of(said: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if name.is_empty() || !name.bytes().all(plain) {
-        return Err("its name is none of an agent's; letters, digits and `-` make one".to_owned());
-    }
+    (!said.is_empty() && said.bytes().all(plain)).then(|| said.to_lowercase())
+}
+
+fn parse(folder: &Path) -> Result<OwnAgent, String> {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name_of(name)
+        .ok_or_else(|| "its name is none of an agent's; letters, digits and `-` make one".to_owned())?;
     let (soul, config) = (text_of(&folder.join(SOUL))?, text_of(&folder.join(CONFIG))?);
     if soul.is_none() && config.is_none() {
         return Err(format!("there is neither a {SOUL} nor a {CONFIG} in it"));

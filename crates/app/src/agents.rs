@@ -11,7 +11,7 @@ use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError};
 use hart_types::Secrets;
 use serde_json::{Map, Value};
 
-use crate::agent_folders::OwnAgent;
+use crate::agent_folders::{self, OwnAgent};
 use crate::choice::{self, ModelChoice};
 use crate::shelf::{self, SkillShelf};
 use crate::workshop::Workshop;
@@ -39,7 +39,8 @@ impl ConfiguredAgents {
         request: &AgentRequest,
         stand_in: Option<ModelChoice>,
     ) -> Result<Agent, FactoryError> {
-        let own = self.own(named(request)?)?;
+        let making = self.making(request)?;
+        let own = if making.is_some() { None } else { self.own(named(request)?)? };
         let mut choices = own.as_ref().map(|own| own.config.options()).unwrap_or_default();
         choices.extend(request.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
         let options = Options::read(&choices)?;
@@ -58,6 +59,7 @@ impl ConfiguredAgents {
             plan_mode: options.plan_mode,
             delegation: options.delegation,
             own,
+            making,
             skills,
             secrets: request.secrets.clone(),
             checkpointer: Some(Arc::clone(&request.checkpointer)),
@@ -77,6 +79,8 @@ pub(crate) struct Order {
     pub(crate) delegation: DelegationChoice,
     /// The user's own, where it is one.
     pub(crate) own: Option<Arc<OwnAgent>>,
+    /// The name of the one that the run is to make.
+    pub(crate) making: Option<String>,
     /// What it may learn from.
     pub(crate) skills: SkillShelf,
     /// What came with the run for them.
@@ -124,6 +128,7 @@ impl Order {
             plan_mode: None,
             delegation: DelegationChoice::default(),
             own: None,
+            making: None,
             skills: SkillShelf::default(),
             secrets: Secrets::default(),
             checkpointer,
@@ -158,6 +163,22 @@ impl AgentFactory for ConfiguredAgents {
 }
 
 impl ConfiguredAgents {
+    /// The agent that the run is to make, where it is such a run: `agent_name` is then one that need not be there.
+    fn making(&self, request: &AgentRequest) -> Result<Option<String>, FactoryError> {
+        if switch(&request.options, "is_bootstrap")? != Some(true) {
+            return Ok(None);
+        }
+        if !self.workshop.config.around.agents_api {
+            let message = "agents are not made by clients here; set `agents_api.enabled: true`";
+            return Err(refused("AgentsDisabled", message));
+        }
+        let name = text(&request.options, "agent_name")?.and_then(agent_folders::name_of);
+        name.map(Some).ok_or_else(|| {
+            let message = "`is_bootstrap` makes the agent that `agent_name` names: write its name, of letters, digits and `-`";
+            refused("InvalidOption", message)
+        })
+    }
+
     /// None for the lead agent.
     fn own(&self, name: &str) -> Result<Option<Arc<OwnAgent>>, FactoryError> {
         if name == LEAD_AGENT {

@@ -39,7 +39,7 @@ use serde_json::Value;
 pub(crate) use agent::{AgentConfig, agent_settings, agent_text};
 pub use around::{AroundConfig, InputPolishConfig, SuggestionsConfig};
 pub use catalogue::{Key, Kind, catalogue};
-pub use consent::ConsentConfig;
+pub use consent::{ConsentConfig, FileRules};
 pub use explain::{Explanation, Origin};
 pub use init::{TEMPLATE, init};
 pub use middleware::MiddlewareConfig;

@@ -181,7 +181,7 @@ impl App {
         // A run that began its thread found nothing.
         if let Some(base) = &run.base {
             let steps = from.steps(&run.thread, Some(base)).await?;
-            to.append_steps(&name, steps, None).await?;
+            to.append_steps(&name, steps).await?;
         }
         Ok(())
     }

@@ -5,9 +5,7 @@
 use std::sync::Arc;
 
 use hart_kernel::RunContext;
-use hart_knowledge::skills::{
-    Inspected, InstallError, InstallOptions, Installed, Reviewer, Root, has_executables,
-};
+use hart_knowledge::skills::{Inspected, InstallError, InstallOptions, Installed, Reviewer, has_executables};
 
 use crate::choice::{self, ChooseError};
 use crate::workshop::Workshop;
@@ -51,7 +49,7 @@ async fn reviewed(
 ) -> Result<Option<String>, InstallError> {
     let Inspected { package, scan, .. } = inspected;
     let Some(name) = inspected.name().filter(|_| !options.without_review) else { return Ok(None) };
-    let folder = workshop.skills.config().skills.join(Root::Custom.name()).join(name);
+    let folder = workshop.skills.config().installs().join(name);
     if (scan.blocked() && !options.despite_findings) || (folder.exists() && !options.replace) {
         // It will be refused whatever a model says, so none is asked.
         return Ok(None);

@@ -2,10 +2,10 @@
 //!
 //! Invariant: a run whose skills cannot be read begins without them, and the log says why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hart_knowledge::skills::{Catalogue, Library, TroubleKind};
+use hart_knowledge::skills::{Catalogue, Library, MANIFEST, Trouble, TroubleKind};
 use hart_types::UserId;
 
 use crate::wire;
@@ -18,7 +18,7 @@ pub(crate) struct SkillShelf {
     pub(crate) user: Option<PathBuf>,
 }
 
-/// Lays out what comes with hart, once a process, and looks at all there is.
+/// What there is now; what cannot be used is told once, and again when its file changed.
 pub(crate) async fn of(workshop: &Workshop, user: &UserId) -> SkillShelf {
     let config = &workshop.config.skills;
     if config.offered.is_none() {
@@ -26,20 +26,23 @@ pub(crate) async fn of(workshop: &Workshop, user: &UserId) -> SkillShelf {
     }
     let (library, own) = (Arc::clone(&workshop.skills), workshop.user_skills(user));
     let looked = tokio::task::spawn_blocking(move || {
-        prepared(&library);
-        let catalogue = library.catalogue(Some(&own), wire::now());
+        let catalogue = look(&library, &own);
         SkillShelf { catalogue, user: Some(own) }
     });
     let shelf = looked.await.unwrap_or_default();
     for trouble in shelf.catalogue.troubles().iter().filter(|trouble| trouble.kind != TroubleKind::Shadowed) {
-        let (place, name) = (&trouble.place, &trouble.name);
-        tracing::debug!(%place, %name, "a skill is not offered: {}; {}", trouble.message, trouble.help);
+        let Trouble { place, message, help, .. } = trouble;
+        if workshop.told.is_new(&Path::new(place).join(MANIFEST), message) {
+            tracing::warn!("a skill is not offered: {place}: {message}; {help}");
+        }
     }
     shelf
 }
 
-fn prepared(library: &Library) {
+/// Lays out what comes with hart, once a process, and looks at all there is; a user's own are in `own`.
+pub(crate) fn look(library: &Library, own: &Path) -> Arc<Catalogue> {
     if let Err(error) = library.prepare_once() {
         tracing::warn!(%error, "the skills that come with hart cannot be laid out");
     }
+    library.catalogue(Some(own), wire::now())
 }

@@ -11,19 +11,17 @@ use hart_knowledge::skills::{
 };
 
 use crate::app::{App, OWNER};
-use crate::{home, review, wire};
+use crate::{home, review, shelf, wire};
 
 impl App {
     /// All skills, and what is not offered and why. Before the first run there are those that come with hart.
     pub fn skills(&self) -> Arc<Catalogue> {
         let library = &self.workshop.skills;
-        if library.config().skills.exists()
-            && let Err(error) = library.prepare_once()
-        {
-            tracing::warn!(%error, "the skills that come with hart cannot be laid out");
-        }
         let own = self.workshop.user_skills(&OWNER.into());
-        library.catalogue(Some(&own), wire::now())
+        match library.config().skills.exists() {
+            true => shelf::look(library, &own),
+            false => library.catalogue(Some(&own), wire::now()),
+        }
     }
 
     /// Takes a folder or a `.skill` archive in, for everyone.

@@ -3,11 +3,14 @@
 //! Invariant: they are read for every run, so a change needs no restart; one that cannot be read is told of and passed
 //! over.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use hart_knowledge::front_matter::{FrontMatter, NoFrontMatter, Read};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::config::SubagentEntry;
+use crate::config::{FileRules, SubagentEntry};
 
 /// More than any prompt; a file beyond it is something else.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -16,7 +19,7 @@ const MAX_BYTES: u64 = 256 * 1024;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {what}", path.display())]
 pub(crate) struct BadFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     what: String,
 }
 
@@ -49,7 +52,7 @@ fn one(path: &Path) -> Result<(String, SubagentEntry), String> {
 /// What stands between the two lines of dashes. Spellings of other tools are understood; what they have beyond these
 /// keys (a colour, a mode) is passed over.
 #[derive(Deserialize)]
-struct FrontMatter {
+struct Keys {
     name: Option<String>,
     description: Option<String>,
     tools: Option<Names>,
@@ -60,6 +63,11 @@ struct FrontMatter {
     #[serde(alias = "maxTurns", alias = "max-turns")]
     max_turns: Option<u32>,
     timeout_seconds: Option<f64>,
+    #[serde(default)]
+    middleware: BTreeMap<String, bool>,
+    permissions: Option<FileRules>,
+    #[serde(alias = "responseFormat", alias = "response-format")]
+    response_format: Option<Map<String, Value>>,
 }
 
 /// A list, or words between commas.
@@ -84,46 +92,32 @@ impl Names {
 
 fn parse(text: &str, stem: &str) -> Result<(String, SubagentEntry), String> {
     const FORM: &str = "write `---`, the keys `name` and `description`, `---`, and below it the prompt";
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = text.lines();
-    if lines.next().map(str::trim_end) != Some("---") {
-        return Err(format!("it does not begin with `---`; {FORM}"));
-    }
-    let (mut matter, mut prompt, mut inside) = (String::new(), String::new(), true);
-    for line in lines {
-        match inside && line.trim_end() == "---" {
-            true => inside = false,
-            false => {
-                let part = if inside { &mut matter } else { &mut prompt };
-                part.push_str(line);
-                part.push('\n');
-            }
-        }
-    }
-    if inside {
-        return Err(format!("the line `---` that ends the front matter is missing; {FORM}"));
-    }
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        budget: serde_saphyr::budget! { max_nodes: 1000, max_depth: 8 },
-    };
-    let matter: FrontMatter = serde_saphyr::from_str_with_options(&matter, options)
-        .map_err(|error| format!("the front matter cannot be read: {error}"))?;
+    let matter = FrontMatter::of(text).map_err(|missing| match missing {
+        NoFrontMatter::NotBegun => format!("it does not begin with `---`; {FORM}"),
+        NoFrontMatter::NotEnded => format!("the line `---` that ends the front matter is missing; {FORM}"),
+    })?;
+    let Read { value: keys, .. } = matter
+        .read::<Keys>()
+        .map_err(|bad| format!("line {}: the front matter cannot be read: {}", bad.line, bad.what))?;
+    let prompt = text.get(matter.body..).unwrap_or_default();
     let prompt = prompt.trim();
     if prompt.is_empty() {
         return Err(format!("there is no prompt below the front matter; {FORM}"));
     }
-    let name = matter.name.unwrap_or_else(|| stem.to_owned());
+    let name = keys.name.unwrap_or_else(|| stem.to_owned());
     let entry = SubagentEntry {
-        description: matter.description,
+        description: keys.description,
         system_prompt: Some(prompt.to_owned()),
-        tools: matter.tools.map(Names::into_vec),
-        disallowed_tools: matter.disallowed_tools.map(Names::into_vec),
-        model: matter.model,
-        skills: matter.skills.map(Names::into_vec),
-        max_turns: matter.max_turns,
-        timeout_seconds: matter.timeout_seconds,
+        tools: keys.tools.map(Names::into_vec),
+        disallowed_tools: keys.disallowed_tools.map(Names::into_vec),
+        model: keys.model,
+        skills: keys.skills.map(Names::into_vec),
+        max_turns: keys.max_turns,
+        timeout_seconds: keys.timeout_seconds,
         token_budget: None,
+        middleware: keys.middleware,
+        permissions: keys.permissions,
+        response_format: keys.response_format,
     };
     Ok((name, entry))
 }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use hart_agent::SuperAgent;
 use hart_agent::middleware::Sandbox;
 use hart_kernel::{Agent, BuildError, ChatModel, Clock, ModelSettings, SystemClock, Timestamp};
-use hart_knowledge::skills::{Library, LibraryConfig};
+use hart_knowledge::skills::{INSTALLED_SHOWN_AT, Library, LibraryConfig};
 use hart_models::{HttpError, Limits, ModelConfig};
 use hart_runtime::port::Store;
 use hart_runtime::{Adopt, AgentFactory, NoWorkspaces, Parts, Retention, Runtime, Settings, Workspaces};
-use hart_sandbox::{LocalSandboxProvider, SandboxError};
+use hart_sandbox::{LocalSandboxProvider, Mount, SandboxError};
 use hart_store::SqliteStore;
 
 use crate::agent_folders::OwnAgent;
@@ -23,6 +23,7 @@ use crate::agents::{ConfiguredAgents, Order};
 use crate::app::StorageError;
 use crate::config::AppConfig;
 use crate::home;
+use crate::setup_agent::SetupAgent;
 use crate::workshop::Workshop;
 use crate::workspaces::ThreadFiles;
 
@@ -33,23 +34,32 @@ pub(crate) fn calls(config: &AppConfig) -> Result<hart_models::Context, HttpErro
 
 /// The files of threads are below `home`.
 pub(crate) fn sandboxes(config: &AppConfig, home: &Path) -> Result<LocalSandboxProvider, SandboxError> {
-    LocalSandboxProvider::new(config.sandbox.clone(), home.to_owned(), Some(skills_folder(config)))
+    let (mut sandbox, skills) = (config.sandbox.clone(), library(config));
+    if !skills.own {
+        // `/mnt/skills` is another's; what hart installs is beside it.
+        let (host_path, container_path) = (skills.installs(), INSTALLED_SHOWN_AT.to_owned());
+        sandbox.mounts.push(Mount { host_path, container_path, read_only: true });
+    }
+    LocalSandboxProvider::new(sandbox, home.to_owned(), Some(skills.skills))
 }
 
 /// All skills; nothing is read yet.
 pub(crate) fn skills(config: &AppConfig) -> Library {
-    Library::new(LibraryConfig {
-        skills: skills_folder(config),
-        home: config.home.clone(),
-        states: config.skills.states.clone(),
-        own: config.skills.path.is_none(),
-        scan: config.skills.scan,
-        lock: config.skills.lock,
-    })
+    Library::new(library(config))
 }
 
-fn skills_folder(config: &AppConfig) -> PathBuf {
-    config.skills.path.clone().unwrap_or_else(|| config.home.join("skills"))
+fn library(config: &AppConfig) -> LibraryConfig {
+    let own = config.home.join("skills");
+    let whole = |path: &Path| std::path::absolute(path).ok();
+    LibraryConfig {
+        home: config.home.clone(),
+        states: config.skills.states.clone(),
+        // Naming hart's own folder gives it to nobody else.
+        own: config.skills.path.as_deref().is_none_or(|path| whole(path) == whole(&own)),
+        skills: config.skills.path.clone().unwrap_or(own),
+        scan: config.skills.scan,
+        lock: config.skills.lock,
+    }
 }
 
 /// Runs, and where they are remembered. Makes the data directory where there is none.
@@ -177,6 +187,12 @@ pub(crate) fn agent(workshop: &Workshop, order: &Order) -> Result<Agent, BuildEr
             ..settings
         };
         agent = agent.name(name.as_str()).soul(soul.clone().unwrap_or_default());
+    }
+    if let Some(name) = &order.making {
+        let (folders, skills) = (Arc::clone(&workshop.agents), Arc::clone(&order.skills.catalogue));
+        agent = agent
+            .soul(SetupAgent::soul_of_the_maker(name))
+            .tool(Arc::new(SetupAgent::new(folders, name, skills)));
     }
     agent = agent.settings(settings);
     if let Some(on) = order.plan_mode {

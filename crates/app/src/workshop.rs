@@ -17,6 +17,7 @@ use crate::config::AppConfig;
 use crate::connections::Connections;
 use crate::extensions::Extensions;
 use crate::profiles::Profiles;
+use crate::told::Told;
 use crate::{Env, recording, wire};
 
 pub(crate) struct Workshop {
@@ -34,6 +35,8 @@ pub(crate) struct Workshop {
     pub(crate) extensions: Extensions,
     /// Hides keys in what is written down.
     pub(crate) mask: Mask,
+    /// What the log knows of files that cannot be used.
+    pub(crate) told: Told,
 }
 
 impl Workshop {
@@ -69,6 +72,7 @@ impl Workshop {
             profiles: Profiles::new(&config.home),
             agents: Arc::new(AgentFolders::in_home(&config.home)),
             mask: recording::mask(&config, &env, &connections),
+            told: Told::default(),
             connections,
             extensions,
             env,

@@ -47,9 +47,10 @@ async fn their_own_checks_pass_in_the_sandbox() {
     let provider = Arc::new(provider.unwrap());
     let sandbox = provider.acquire(&"t".into(), &"u".into()).await.unwrap();
     for (name, package) in bundled() {
-        if package.get("tests/check.sh").is_none() {
-            continue;
-        }
+        assert!(
+            package.get("tests/check.sh").is_some(),
+            "{name} has no tests/check.sh that runs its scripts"
+        );
         let command = format!(
             "mkdir -p check/{name} && cd /mnt/skills/public/{name} && \
              PYTHONDONTWRITEBYTECODE=1 sh tests/check.sh /mnt/user-data/workspace/check/{name}"

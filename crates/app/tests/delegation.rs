@@ -145,6 +145,75 @@ async fn those_of_files_configuration_and_program_are_there() {
     );
 }
 
+#[tokio::test]
+async fn a_file_says_which_files_it_may_write_and_what_its_report_looks_like() {
+    let rules = "{rules: [{operations: [write], paths: ['/mnt/user-data/outputs/**'], mode: deny}]}";
+    let file = |tools: &str| {
+        format!(
+            "---\ndescription: Counts.\ntools: {tools}\npermissions: {rules}\nresponse_format: {{type: object, \
+             required: [count], properties: {{count: {{type: integer}}}}}}\n---\nYou count."
+        )
+    };
+    let write = json!({"description": "d", "path": "/mnt/user-data/outputs/x.txt", "content": "x"});
+    let answers = move |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => task("counter"),
+        (true, _) => Turn::new().text("Done."),
+        (_, 0) => Turn::new().tool_call("w", "write_file", write.clone()),
+        _ => Turn::new().text("many"),
+    };
+    let model = ModelServer::with(answers).await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("agents")).unwrap();
+    std::fs::write(home.path().join("agents/counter.md"), file("[ls, write_file]")).unwrap();
+    std::fs::write(home.path().join("agents/other.md"), file("[bash]")).unwrap();
+    client(&model, &home, &json!({"enabled": true})).chat(Ask::new("go")).await.unwrap();
+    let requests = model.requests();
+    assert!(!requests[0].system().contains("- other:"), "rules that a command passes are none");
+    let refused = &requests[2].tool_results()[0];
+    assert!(refused.content.contains("denied"), "{refused:?}");
+    let reported =
+        requests.iter().rev().find(|request| is_lead(request)).unwrap().tool_results()[0].content.clone();
+    assert!(reported.contains("its report is not the JSON that was asked for"), "{reported}");
+}
+
+#[tokio::test]
+async fn a_subagent_says_what_of_the_chain_it_has() {
+    // Here nobody is held up in a loop, unless that is said; and the date is the agent's alone.
+    let answers = |request: &RecordedRequest| match (is_lead(request), request.tool_results().len()) {
+        (true, 0) => ["careful", "plain"].into_iter().fold(Turn::new(), |turn, kind| {
+            let args = json!({"description": "d", "prompt": "p", "subagent_type": kind});
+            turn.tool_call(kind, "task", args)
+        }),
+        (true, _) => Turn::new().text("Done."),
+        (false, n) if n > 8 || request.body["tool_choice"] == "none" => Turn::new().text("Always the same."),
+        (false, n) => Turn::new().tool_call(format!("l{n}"), "ls", json!({"path": "/mnt/user-data"})),
+    };
+    let model = ModelServer::with(answers).await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("agents")).unwrap();
+    let file = |name: &str, middleware: &str| {
+        let text = format!("---\ndescription: d\n{middleware}---\nYou are {name}.");
+        std::fs::write(home.path().join(format!("agents/{name}.md")), text).unwrap();
+    };
+    file("careful", "middleware: {loop_detection: true}\n");
+    file("plain", "");
+    file("wrong", "middleware: {loop_detecton: false}\n");
+    let over = json!({"enabled": true, "agents": {"careful": {"middleware": {"dynamic_context": true}}}});
+    client(&model, &home, &over).chat(Ask::new("go")).await.unwrap();
+    let requests = model.requests();
+    let of = |name: &str| requests.iter().rfind(|request| request.system().starts_with(name)).unwrap();
+    let (careful, plain) = (of("You are careful."), of("You are plain."));
+    let knows_the_date = |request: &RecordedRequest| {
+        request.texts_of("user").iter().any(|text| text.contains("<current_date>"))
+    };
+    assert!(knows_the_date(careful) && !knows_the_date(plain), "{:?}", careful.texts_of("user"));
+    let lead = model.last_request();
+    let report = |id: &str| lead.tool_result(id).unwrap().content;
+    assert!(report("careful").contains("loop_capped"), "{}", report("careful"));
+    assert_eq!(report("plain"), "Task Succeeded. Result: Always the same.");
+    assert!(!lead.system().contains("- wrong:"), "one that names what is not there is left out");
+}
+
 fn skill(home: &tempfile::TempDir, name: &str, front: &str, agents: &str) {
     let folder = home.path().join("skills/custom").join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -215,7 +284,9 @@ fn what_is_wrong_is_told_with_its_place() {
     let report = AppConfig::check(load());
     let text: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
     let more = "subagents:\n  token_budget: {max_tokns: 5}\n  agents:\n    nobody: {max_turns: 3}\n    bash: {tools: [ls]}\n  \
-                custom_agents:\n    bad name!: {description: d}\n    c: {description: d, timeout_seconds: -1}\n";
+                custom_agents:\n    bad name!: {description: d}\n    c: {description: d, timeout_seconds: -1}\n    \
+                e: {description: d, middleware: {loop_detecton: false}}\n    \
+                d: {description: d, permissions: {rules: [{operations: [read], paths: [relative]}]}}\n";
     std::fs::write(dir.path().join("config.yaml"), more).unwrap();
     let report = AppConfig::check(load());
     let mended: String = report.problems.iter().map(|problem| format!("{problem}\n")).collect();
@@ -225,6 +296,10 @@ fn what_is_wrong_is_told_with_its_place() {
         "subagents.agents.bash.tools: this is not changed here",
         "subagents.custom_agents.bad name!: a subagent cannot be called that",
         "subagents.custom_agents.c.timeout_seconds: no time at all",
+        "subagents.custom_agents.d.permissions.rules: ",
+        "subagents.custom_agents.e.middleware: a subagent does not choose about `loop_detecton`",
+        "write `loop_detection`; there is: call_limits, context_editing,",
+        "subagents.custom_agents.d.permissions: the rules do not hold for commands",
     ] {
         assert!(mended.contains(says), "{says} in {mended}");
     }

@@ -109,6 +109,11 @@ impl Refusal {
         let Some(ContextValue::String(text)) = self.0.get(ContextKind::InvalidSubcommand) else {
             return None;
         };
+        // Within a command it is that command's word, and no task.
+        let usage = self.0.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+        if !usage.contains("hart [OPTIONS] <COMMAND>") {
+            return None;
+        }
         let mistyped =
             self.0.get(ContextKind::SuggestedSubcommand).is_some() && !text.contains(char::is_whitespace);
         (!mistyped).then_some(text)
@@ -156,6 +161,7 @@ mod tests {
         assert_eq!(refusal(&["hart", "run something"]).bare_task(), Some("run something"));
         assert_eq!(refusal(&["hart", "xyzzy"]).bare_task(), Some("xyzzy"));
         assert_eq!(refusal(&["hart", "modles"]).bare_task(), None);
+        assert_eq!(refusal(&["hart", "skills", "xyzzy"]).bare_task(), None);
         assert_eq!(refusal(&["hart", "run", "--nope"]).bare_task(), None);
     }
 

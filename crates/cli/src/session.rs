@@ -3,6 +3,7 @@
 //! Invariant: a session is closed on every path, so that no sandbox outlives the command.
 
 use std::io;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
@@ -84,7 +85,9 @@ impl Session {
         for warning in &app.config().warnings {
             tracing::warn!("{}", warning.message);
         }
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        // One is not enough where something blocks; many cost memory in a process that mostly waits.
+        let threads = std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8);
+        let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         let server = at.server.as_deref().map(|url| HttpClient::new(url, at.token.clone())).transpose()?;
         let there = at.server.as_deref().map(|url| format!(" --server {}", quoted(url))).unwrap_or_default();
         Ok(Self { app: Arc::new(app), terminal: terminal.clone(), server, there, runtime: Some(runtime) })

@@ -23,5 +23,6 @@ mod suite {
     mod run;
     mod serve;
     mod skills;
+    mod stuck;
     mod terminal;
 }

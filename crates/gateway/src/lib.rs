@@ -21,6 +21,7 @@ mod serve;
 mod settings;
 mod sse;
 mod tend;
+mod unsent;
 mod webhook;
 mod wire;
 mod words;

@@ -2,11 +2,18 @@
 //!
 //! Invariant: when it is told to stop it takes no new request, lets streams end, and returns.
 
+use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
 
 use axum::Router;
-use tokio::net::TcpListener;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -14,10 +21,10 @@ pub enum ServeError {
     Bind {
         address: SocketAddr,
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     #[error("the server stopped")]
-    Io(#[source] std::io::Error),
+    Io(#[source] io::Error),
 }
 
 /// A socket that accepts; whoever connects waits until it is served.
@@ -52,15 +59,78 @@ pub async fn serve(
     serve_on(listener, router, stop).await
 }
 
-/// Serves on a socket that listens already, until `stop`.
+/// How much the kernel takes from us that it cannot send yet. By itself it would take megabytes for each reader that does
+/// not read; what is on its way is not counted, so a long way is no slower.
+#[cfg(target_os = "linux")]
+const NOT_SENT: u32 = 32 << 10;
+
+/// Serves on a socket that listens already, until `stop`. One version of HTTP and nothing to find out which: a reader that
+/// waits for hours costs what hyper keeps for it, and no more.
 pub async fn serve_on(listener: Listener, router: Router, stop: CancellationToken) -> Result<(), ServeError> {
-    let socket = axum::serve::ListenerExt::tap_io(listener.socket, |stream| {
-        // A token must not wait for the next one to fill a packet.
-        let _ = stream.set_nodelay(true);
-    });
-    // A router that is served as it is would be taken apart and copied for every connection, 250 KB each.
-    axum::serve(socket, router.into_make_service())
-        .with_graceful_shutdown(async move { stop.cancelled().await })
-        .await
-        .map_err(ServeError::Io)
+    // A router that had yet to be given its state would be taken apart and copied for every connection, 250 KB each.
+    let service = TowerToHyperService::new(router.with_state(()));
+    let mut http = http1::Builder::new();
+    // Whoever keeps a connection open between two requests is left alone.
+    http.header_read_timeout(None);
+    let connections = TaskTracker::new();
+    loop {
+        let stream = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            stream = listener.accept() => stream,
+        };
+        let connection = http.serve_connection(TokioIo::new(stream), service.clone()).with_upgrades();
+        let stop = stop.clone();
+        connections.spawn(async move {
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection was broken off");
+            }
+        });
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+    Ok(())
+}
+
+/// Long enough for a descriptor to become free.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Listener {
+    /// The next one who connects. Goes on where no connection can be taken, and tells the operator why.
+    async fn accept(&self) -> TcpStream {
+        loop {
+            match self.socket.accept().await {
+                Ok((stream, _)) => {
+                    // A token must not wait for the next one to fill a packet.
+                    let _ = stream.set_nodelay(true);
+                    #[cfg(target_os = "linux")]
+                    let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT);
+                    return stream;
+                }
+                Err(error) if is_of_the_client(&error) => {}
+                Err(error) => {
+                    tracing::error!(
+                        %error,
+                        "new connections wait: none can be taken. If files are the reason, raise `ulimit -n`"
+                    );
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// One that had gone before it was taken.
+fn is_of_the_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
 use crate::readers::Reading;
+use crate::unsent::Unsent;
 
 /// What one reader wants of one run.
 pub(crate) struct Watch {
@@ -50,6 +51,7 @@ pub(crate) fn respond(gateway: &Gateway, source: impl Source) -> Response<Body> 
         closing: gateway.closing.clone(),
         every,
         beat: Instant::now() + every,
+        unsent: Unsent::default(),
         _reading: gateway.readers.reading(),
     };
     let body = Body::from_stream(stream::unfold(line, |mut line| async move {
@@ -71,18 +73,24 @@ struct Line<S> {
     closing: CancellationToken,
     every: Duration,
     beat: Instant,
+    unsent: Unsent,
     _reading: Reading,
 }
 
 impl<S: Source> Line<S> {
     async fn next(&mut self) -> Option<Bytes> {
-        tokio::select! {
+        let bytes = tokio::select! {
             biased;
-            bytes = self.source.next() => bytes,
+            bytes = self.source.next() => bytes?,
             () = tokio::time::sleep_until(self.beat) => {
                 self.beat = Instant::now() + self.every;
-                Some(Bytes::from_static(b": heartbeat\n\n"))
+                Bytes::from_static(b": heartbeat\n\n")
             }
+            () = self.closing.cancelled() => return None,
+        };
+        tokio::select! {
+            biased;
+            bytes = self.unsent.add(bytes) => Some(bytes),
             () = self.closing.cancelled() => None,
         }
     }

@@ -128,6 +128,8 @@ async fn a_collector_receives_the_spans_of_a_run() {
     assert_eq!(value(root, "gen_ai.conversation.id")["stringValue"], thread);
     assert_eq!(value(root, "hart.run.status")["stringValue"], "success");
     assert_eq!(value(chat, "gen_ai.operation.name")["stringValue"], "chat");
+    let asked = value(chat, "gen_ai.request.model")["stringValue"].as_str().unwrap().to_owned();
+    assert_eq!(chat["name"], format!("chat {asked}"), "as the operator calls it");
     assert!(value(chat, "gen_ai.usage.output_tokens")["intValue"].is_string());
     let nanos = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u128>().unwrap();
     assert!(nanos(root, "startTimeUnixNano") <= nanos(chat, "startTimeUnixNano"));

@@ -69,8 +69,8 @@ struct Account {
     depth: AtomicU64,
     clock: RunClock,
     parent: Option<Budget>,
-    /// Whether what is carried over is in the parent's books already.
-    is_known: bool,
+    /// A child's limits from its first step on, whatever slice it has now.
+    in_all: Option<Limits>,
 }
 
 const METERED: [Resource; 7] = [
@@ -109,26 +109,34 @@ impl Budget {
 
     /// A slice for a child: at most `limits`, and at most what is left here. Depth and number of children count.
     pub fn child(&self, limits: &Limits) -> Result<Self, Exhausted> {
-        self.slice(limits, false)
+        self.slice(limits, &Limits::default(), false)
     }
 
-    /// A slice for a child that goes on, and whose number and earlier use this budget has counted already.
-    pub(crate) fn child_again(&self, limits: &Limits) -> Result<Self, Exhausted> {
-        self.slice(limits, true)
+    /// A part that several children share: what they use is counted here too, and nobody is sent by making it.
+    #[must_use]
+    pub fn part(&self, limits: &Limits) -> Self {
+        let part = Self(Arc::new(Account { parent: Some(self.clone()), ..Account::default() }));
+        part.tighten(&Limits { depth: self.0.depth(), ..Limits::default() });
+        part.tighten(limits);
+        part
     }
 
-    fn slice(&self, limits: &Limits, is_known: bool) -> Result<Self, Exhausted> {
+    /// As [`Budget::child`], with at most `in_all` from its first step on and at most `from_now` beyond what this budget
+    /// has counted of it. One that `goes_on` is counted as a child already.
+    pub(crate) fn slice(&self, in_all: &Limits, from_now: &Limits, goes_on: bool) -> Result<Self, Exhausted> {
         let depth = self.0.depth.load(Ordering::Relaxed);
         if depth == 0 {
             return Err(Exhausted { resource: Resource::Depth, used: 0, limit: 0, wanted: 1 });
         }
-        if !is_known {
+        if !goes_on {
             self.take(Amount { children: 1, ..Amount::default() })?;
         }
-        let child = Self(Arc::new(Account { parent: Some(self.clone()), is_known, ..Account::default() }));
+        let account = Account { parent: Some(self.clone()), in_all: Some(*in_all), ..Account::default() };
+        let child = Self(Arc::new(account));
         let below = (depth != UNLIMITED).then(|| depth - 1);
         child.tighten(&Limits { depth: below, ..Limits::default() });
-        child.tighten(limits);
+        child.tighten(in_all);
+        child.tighten(from_now);
         child.start();
         Ok(child)
     }
@@ -167,10 +175,16 @@ impl Budget {
         self.0.clock.changed.notify_waiters();
     }
 
-    /// Takes over what an earlier part of the same run has used.
-    pub fn carry(&self, earlier: &Used) {
-        let charged = if self.0.is_known { 1 } else { usize::MAX };
-        self.lineage().take(charged).for_each(|account| account.charge(earlier.amount()));
+    /// Takes over what an earlier part of the same run has used. `counted` of it is in the books of whoever this is a
+    /// slice for: the slice is of what that left, so it is not charged there, nor to the slice.
+    pub fn carry(&self, earlier: &Used, counted: &Used) {
+        if let Some(in_all) = &self.0.in_all {
+            self.extend(&counted.as_limits());
+            self.tighten(in_all);
+        }
+        let new = earlier.amount().less(counted.amount());
+        self.lineage().skip(1).for_each(|account| account.charge(new));
+        self.0.charge(earlier.amount());
         self.0.clock.before.fetch_add(millis(earlier.wall_clock()), Ordering::Relaxed);
         self.0.clock.changed.notify_waiters();
     }
@@ -343,7 +357,7 @@ impl Default for Account {
                 changed: Notify::new(),
             },
             parent: None,
-            is_known: false,
+            in_all: None,
         }
     }
 }

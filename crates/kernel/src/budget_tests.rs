@@ -35,6 +35,39 @@ fn children_share_what_their_parent_has() {
 }
 
 #[test]
+fn a_part_is_shared_by_children_and_is_none_itself() {
+    let run = Budget::new(&Limits { children: Some(2), depth: Some(1), ..tokens(1000) });
+    let part = run.part(&tokens(100));
+    assert_eq!(run.used().children, 0);
+    let (a, b) = (part.child(&tokens(80)).unwrap(), part.child(&tokens(80)).unwrap());
+    a.charge(input(70));
+    assert_eq!((b.remaining().tokens, run.used().tokens), (Some(30), 70));
+    assert_eq!(a.child(&Limits::default()).unwrap_err().resource, Resource::Depth);
+    assert_eq!(part.child(&Limits::default()).unwrap_err().resource, Resource::Children);
+    assert_eq!(run.remaining().tokens, Some(930), "the run has the rest");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_goes_on_has_a_slice_of_what_is_left_beside_what_was_counted_of_it() {
+    // It had used 600 when its parent paused with it, and 50 more when it was cut off.
+    let used =
+        |input_tokens, seconds| Used { tokens: input_tokens, input_tokens, seconds, ..Used::default() };
+    let parent = Budget::new(&Limits { seconds: Some(100.0), ..tokens(1000) });
+    parent.start();
+    parent.carry(&used(600, 60.0), &used(600, 60.0));
+    let of_left = Limits { seconds: Some(30.0), ..tokens(300) };
+    let child = parent.slice(&tokens(5000), &of_left, true).unwrap();
+    child.carry(&used(650, 65.0), &used(600, 60.0));
+    assert_eq!((child.limits().tokens, child.used().tokens), (Some(900), 650));
+    assert_eq!((child.remaining().tokens, parent.used().tokens), (Some(250), 650));
+    assert_eq!(child.remaining().seconds, Some(25.0), "thirty, and five of them before it was cut off");
+
+    let child = parent.slice(&tokens(700), &of_left, true).unwrap();
+    child.carry(&used(600, 60.0), &used(600, 60.0));
+    assert_eq!(child.remaining().tokens, Some(100), "in all it may use no more than it might at first");
+}
+
+#[test]
 fn concurrent_reservations_never_exceed_the_limit() {
     let budget = Budget::new(&tokens(1000));
     let granted: u64 = std::thread::scope(|scope| {
@@ -61,7 +94,8 @@ fn it_can_be_extended_carried_over_and_spelled_as_json() {
     budget.extend(&Limits { tool_calls: Some(3), ..tokens(50) });
     assert_eq!(budget.limits().tokens, Some(150));
     assert_eq!(budget.limits().tool_calls, None, "what has no limit needs no extension");
-    budget.carry(&Used { input_tokens: 120, cost: 0.25, seconds: 3.0, ..Used::default() });
+    let earlier = Used { input_tokens: 120, cost: 0.25, seconds: 3.0, ..Used::default() };
+    budget.carry(&earlier, &Used::default());
     assert_eq!((budget.remaining().tokens, budget.remaining().cost), (Some(30), Some(0.25)));
     assert_eq!(budget.used().seconds, 3.0);
     let json = serde_json::to_value(budget.limits()).unwrap();

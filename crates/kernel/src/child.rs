@@ -14,7 +14,7 @@ use crate::interrupt::Paused;
 use crate::tool_call::answer_id;
 use crate::{
     Agent, AgentEvent, Budget, Ended, EventSink, Exhausted, Interrupt, Limits, RunContext, RunError,
-    RunInput, RunReport, ToolContext, Update,
+    RunInput, RunReport, Timestamp, ToolContext, Update,
 };
 
 /// What a tool needs to let an agent work inside its call.
@@ -39,7 +39,7 @@ pub struct Child {
     pub cx: RunContext,
     /// What it had asked when it was left, and what of it has been answered since.
     asked: Option<(Vec<Interrupt>, Resume)>,
-    has_begun: bool,
+    began: Option<Timestamp>,
 }
 
 /// Why an agent cannot begin its work.
@@ -54,6 +54,18 @@ pub enum NotEntered {
 impl Child {
     /// `limits` is what the child may use at most, of what the run has left.
     pub async fn enter(cx: &ToolContext<'_>, agent: &Agent, limits: &Limits) -> Result<Self, NotEntered> {
+        Self::enter_within(cx, agent, &cx.run.budget, limits, &Limits::default()).await
+    }
+
+    /// As [`Child::enter`], of what is left of `part`: the run's budget, or a part of it that several children share.
+    /// `from_now` is what it may use of that, whatever it used before the run paused with it.
+    pub async fn enter_within(
+        cx: &ToolContext<'_>,
+        agent: &Agent,
+        part: &Budget,
+        limits: &Limits,
+        from_now: &Limits,
+    ) -> Result<Self, NotEntered> {
         let key = key(cx);
         let agent = agent.keeping_steps_in(cx.run.log().and_then(|log| log.inside(&key)));
         // Only whoever comes back can have left something.
@@ -65,18 +77,15 @@ impl Child {
             answers.retain(|id, _| asked.iter().any(|question| question.id == *id));
             (asked, Resume::ById(answers))
         });
-        let budget = match &asked {
-            // Its parent paused with it and has counted what it had used.
-            Some(_) => cx.run.budget.child_again(limits)?,
-            None => cx.run.budget.child(limits)?,
-        };
+        // Whoever paused with it has counted it.
+        let budget = part.slice(limits, from_now, asked.is_some())?;
         let events = Arc::new(Inside {
             outer: Arc::clone(&cx.run.events),
             call: cx.call_id.clone(),
             agent: Arc::clone(&agent.name),
         });
         let cx = cx.run.inside(&key, budget, events);
-        Ok(Self { agent, cx, asked, has_begun: left.has_begun })
+        Ok(Self { agent, cx, asked, began: left.began })
     }
 
     /// Lets another hear what the child says, around whoever hears it now.
@@ -88,7 +97,12 @@ impl Child {
 
     /// Whether the child goes on with what it had begun before.
     pub fn goes_on(&self) -> bool {
-        self.has_begun
+        self.began.is_some()
+    }
+
+    /// Since when there are steps of its work; none where it begins now.
+    pub fn began(&self) -> Option<Timestamp> {
+        self.began
     }
 
     pub fn budget(&self) -> &Budget {
@@ -123,16 +137,16 @@ impl fmt::Debug for Child {
 
 #[derive(Default)]
 struct Left {
-    has_begun: bool,
+    began: Option<Timestamp>,
     asked: Option<Vec<Interrupt>>,
 }
 
 async fn left(agent: &Agent, cx: &RunContext) -> Result<Left, RunError> {
     let Some(log) = &agent.checkpointer else { return Ok(Left::default()) };
     let steps = log.load(&cx.thread_id, None).await.map_err(RunError::Checkpoint)?;
-    let has_begun = !steps.is_empty();
+    let began = steps.first().map(|step| step.created_at);
     let pause = agent.fold(steps).get::<Paused>().cloned().flatten();
-    Ok(Left { has_begun, asked: pause.map(|pause| pause.interrupts) })
+    Ok(Left { began, asked: pause.map(|pause| pause.interrupts) })
 }
 
 /// Names the call, whichever run makes it: by the answer it stands in, and its id.

@@ -28,7 +28,10 @@ pub enum AgentEvent {
         update: Arc<Map<String, Value>>,
     },
     /// The model is about to be asked.
-    ModelStarted,
+    ModelStarted {
+        /// The configured name.
+        model: Arc<str>,
+    },
     /// The state after a durable step.
     Values(Reached),
     ToolStarted(Arc<ToolCall>),

@@ -24,6 +24,18 @@ pub enum Effect {
     Once,
 }
 
+impl Effect {
+    /// Of a tool that others wrote, by what its server says of it (MCP: `readOnlyHint`, `idempotentHint`; both are
+    /// false where nothing is said). Only for servers that the operator trusts: one that lies has its effects repeated.
+    pub const fn hinted(is_read_only: bool, is_idempotent: bool) -> Self {
+        match (is_read_only, is_idempotent) {
+            (true, _) => Self::Pure,
+            (false, true) => Self::Idempotent,
+            (false, false) => Self::Once,
+        }
+    }
+}
+
 /// The effects of one run.
 #[async_trait]
 pub trait Journal: Send + Sync {
@@ -131,5 +143,13 @@ mod tests {
         ];
         assert!(others.iter().all(|other| *other != one), "{others:?}");
         assert_eq!(json!(Effect::default()), "once");
+    }
+
+    #[test]
+    fn a_tool_of_which_nothing_is_said_is_called_once() {
+        let hinted = [(false, false), (false, true), (true, false), (true, true)]
+            .map(|(is_read_only, is_idempotent)| Effect::hinted(is_read_only, is_idempotent));
+        assert_eq!(hinted, [Effect::Once, Effect::Idempotent, Effect::Pure, Effect::Pure]);
+        assert_eq!(Effect::hinted(false, false), Effect::default());
     }
 }

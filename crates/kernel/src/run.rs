@@ -287,7 +287,9 @@ impl<'a> Execution<'a> {
     async fn model(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
         self.cx.set_place(self.head.as_ref());
-        self.cx.emit(AgentEvent::ModelStarted).await;
+        self.cx
+            .emit(AgentEvent::ModelStarted { model: self.agent.model.profile().name.as_str().into() })
+            .await;
         let core = ModelCall { agent: self.agent };
         let request = ModelRequest {
             model: Arc::clone(&self.agent.model),

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a `ToolError` is read by the model. It says what went wrong and what to try instead.
 
-use std::sync::Arc;
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use hart_types::{Content, ToolCallId};
@@ -185,19 +187,28 @@ pub struct Typed<T> {
 
 impl<T: TypedTool> Typed<T> {
     pub fn new(tool: T) -> Self {
-        let spec = ToolSpec {
-            name: T::NAME.to_owned(),
-            description: T::DESCRIPTION.to_owned(),
-            input_schema: plain_schema::<T::Args>(),
-            effect: T::EFFECT,
-        };
-        Self { tool, spec: Arc::new(spec) }
+        Self { tool, spec: spec_of::<T>() }
     }
 
     /// The same as a trait object, as lists of tools want it.
     pub fn shared(tool: T) -> Arc<dyn Tool> {
         Arc::new(Self::new(tool))
     }
+}
+
+/// A type says the same of itself every time; agents are built for every run, so it is asked once a process.
+fn spec_of<T: TypedTool>() -> Arc<ToolSpec> {
+    static TOLD: LazyLock<Mutex<HashMap<TypeId, Arc<ToolSpec>>>> = LazyLock::new(Mutex::default);
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let spec = told.entry(TypeId::of::<T>()).or_insert_with(|| {
+        Arc::new(ToolSpec {
+            name: T::NAME.to_owned(),
+            description: T::DESCRIPTION.to_owned(),
+            input_schema: plain_schema::<T::Args>(),
+            effect: T::EFFECT,
+        })
+    });
+    Arc::clone(spec)
 }
 
 /// Inlined and without `$schema`, `title` and number formats: providers differ in what they accept beyond the basics.

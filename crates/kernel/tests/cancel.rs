@@ -6,9 +6,15 @@ use std::time::Duration;
 use hart_kernel::*;
 use hart_types::ToolStatus;
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::*;
+
+fn nameless() -> &'static ModelProfile {
+    static PROFILE: std::sync::LazyLock<ModelProfile> = std::sync::LazyLock::new(ModelProfile::default);
+    &PROFILE
+}
 
 /// Never answers.
 struct Silent;
@@ -16,7 +22,7 @@ struct Silent;
 #[async_trait]
 impl ChatModel for Silent {
     fn profile(&self) -> &ModelProfile {
-        unreachable!("nobody asks")
+        nameless()
     }
     async fn stream(&self, _: ChatRequest, _: &CancellationToken) -> Result<ChatStream, ModelError> {
         Ok(Box::pin(futures_util::stream::pending()))
@@ -39,18 +45,27 @@ impl TypedTool for Deaf {
     }
 }
 
-async fn cancelled_run(agent: Agent, cx: RunContext) -> RunReport {
+/// What a run may take from the moment it is stopped: where a model speaks, and where something runs. Time is paused: it
+/// passes only where somebody waits for it.
+const SPEAKING: Duration = Duration::from_secs(2);
+const RUNNING: Duration = Duration::from_secs(5);
+
+async fn cancelled_run(agent: Agent, cx: RunContext, within: Duration) -> RunReport {
     let cancel = cx.cancel.clone();
-    let (report, ()) = tokio::join!(agent.run(ask("q"), &cx), async {
+    let (report, stopped) = tokio::join!(agent.run(ask("q"), &cx), async {
         tokio::time::sleep(Duration::from_millis(50)).await;
         cancel.cancel();
+        // Once more does no harm.
+        cancel.cancel();
+        Instant::now()
     });
+    assert!(stopped.elapsed() <= within, "{:?}", stopped.elapsed());
     report
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_model_is_left() {
-    let report = cancelled_run(Agent::builder(Arc::new(Silent)).build().unwrap(), cx()).await;
+    let report = cancelled_run(Agent::builder(Arc::new(Silent)).build().unwrap(), cx(), SPEAKING).await;
     assert!(matches!(report.outcome, Err(RunError::Cancelled)));
     assert_eq!(transcript(&report).len(), 1);
 }
@@ -59,7 +74,7 @@ async fn a_silent_model_is_left() {
 async fn a_deaf_tool_is_dropped_and_its_call_answered() {
     let model = script([calls(&[("1", "deaf", json!({})), ("2", "echo", json!({"say": "x"}))])]);
     let tools = [Typed::shared(Deaf), Typed::shared(Echo)];
-    let report = cancelled_run(Agent::builder(model).tools(tools).build().unwrap(), cx()).await;
+    let report = cancelled_run(Agent::builder(model).tools(tools).build().unwrap(), cx(), RUNNING).await;
     assert!(matches!(report.outcome, Err(RunError::Cancelled)));
     let messages: Vec<_> = report.state().messages().iter().collect();
     assert_eq!(messages[2].as_tool_result().unwrap().status, ToolStatus::Error);
@@ -77,7 +92,7 @@ async fn hooks_that_do_not_listen_are_left_too() {
         }
     }
     let agent = Agent::builder(script([])).middleware(vec![Arc::new(Stuck)]).build().unwrap();
-    let report = cancelled_run(agent, cx()).await;
+    let report = cancelled_run(agent, cx(), RUNNING).await;
     assert!(matches!(report.outcome, Err(RunError::Cancelled)));
 }
 
@@ -96,7 +111,7 @@ struct HalfSaid;
 #[async_trait]
 impl ChatModel for HalfSaid {
     fn profile(&self) -> &ModelProfile {
-        unreachable!("nobody asks")
+        nameless()
     }
     async fn stream(&self, _: ChatRequest, cancel: &CancellationToken) -> Result<ChatStream, ModelError> {
         let cancelled = cancel.clone().cancelled_owned();
@@ -110,7 +125,7 @@ impl ChatModel for HalfSaid {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_said_before_the_cancellation_is_kept_and_marked() {
-    let report = cancelled_run(Agent::builder(Arc::new(HalfSaid)).build().unwrap(), cx()).await;
+    let report = cancelled_run(Agent::builder(Arc::new(HalfSaid)).build().unwrap(), cx(), SPEAKING).await;
     assert!(matches!(report.outcome, Err(RunError::Cancelled)));
     let last = report.state().messages().last().unwrap().clone();
     assert_eq!(last.text(), "half an ans");
@@ -151,7 +166,7 @@ async fn what_was_broken_off_is_still_to_be_done_and_a_broken_answer_is_given_an
         builder.checkpointer(Arc::new(log.clone())).build().unwrap()
     };
     let next = || log.0.lock().unwrap().values().next().unwrap().last().unwrap().next.clone();
-    let report = cancelled_run(agent(Arc::new(HalfSaid)), cx()).await;
+    let report = cancelled_run(agent(Arc::new(HalfSaid)), cx(), SPEAKING).await;
     assert!(matches!(report.outcome, Err(RunError::Cancelled)));
     assert_eq!(next().as_deref(), Some("model"), "also where the unwinding wrote the last step");
     let report = agent(script([say("a whole answer")])).run(RunInput::Continue, &cx()).await;

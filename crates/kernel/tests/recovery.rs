@@ -1,9 +1,10 @@
 //! A run that is cut off behind any of its steps ends as if it had not been.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hart_kernel::*;
-use hart_types::{Body, Message};
+use hart_types::{Body, CheckpointId, Message, ThreadId};
 use serde_json::json;
 
 use crate::support::*;
@@ -158,4 +159,51 @@ async fn a_second_attempt_that_finds_nothing_of_the_first_begins_anew() {
     let report = agent(script([say("two")]), &log).run(ask("second"), &again).await;
     let texts: Vec<_> = transcript(&report).into_iter().map(|(_, text)| text).collect();
     assert_eq!(texts, ["first", "one", "second", "two"]);
+}
+
+/// A log that does not take the first answer of a model where it is made.
+#[derive(Default)]
+struct Broken {
+    log: Arc<MemoryLog>,
+    failed: AtomicBool,
+}
+
+#[async_trait]
+impl Checkpointer for Broken {
+    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        let is_answer = steps.iter().any(|step| step.source == StepSource::Model);
+        if is_answer && !self.failed.swap(true, Ordering::SeqCst) {
+            return Err(CheckpointError { message: "the disk failed".to_owned(), source: None });
+        }
+        self.log.append(thread, steps).await
+    }
+
+    async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
+        self.log.load(thread, at).await
+    }
+}
+
+/// It ended by that, and died before anybody was told: whoever comes next makes the calls that the answer asks for.
+#[tokio::test]
+async fn calls_of_an_answer_that_was_hard_to_write_are_made_by_the_next_attempt() {
+    let broken = Arc::new(Broken::default());
+    let agent = |answers: [Message; 1]| {
+        let checkpointer = Arc::clone(&broken) as Arc<dyn Checkpointer>;
+        Agent::builder(script(answers))
+            .tools([Typed::shared(Echo)])
+            .checkpointer(checkpointer)
+            .build()
+            .unwrap()
+    };
+    let once = cx();
+    let first = agent([calls(&[("c1", "echo", json!({"say": "one"}))])]).run(words(), &once).await;
+    assert!(matches!(first.outcome, Err(RunError::Checkpoint(_))), "{:?}", first.outcome);
+    assert_eq!(steps(&broken.log).last().unwrap().next.as_deref(), Some("after_model"));
+
+    let mut again = cx();
+    (again.run_id, again.attempt) = (once.run_id.clone(), 2);
+    let report = agent([say("done")]).run(words(), &again).await;
+    assert_eq!(*report.outcome.as_ref().unwrap(), Ended::Finished);
+    let kinds: Vec<_> = messages(&report).iter().map(|message| message.kind().to_owned()).collect();
+    assert_eq!(kinds, ["human", "ai", "tool", "ai"]);
 }

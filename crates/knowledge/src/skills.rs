@@ -11,6 +11,7 @@ mod install;
 mod library;
 mod lock;
 mod manifest;
+mod mistake;
 mod package;
 mod required_secrets;
 mod review;
@@ -18,6 +19,7 @@ mod scan;
 mod slash;
 mod stamps;
 mod states;
+mod tarball;
 mod tool_names;
 
 pub use agents_file::{AGENTS_FILE, SkillAgent};
@@ -27,7 +29,8 @@ pub use evolve::{Change, Changed, Evolution, EvolveError, HistoryEntry};
 pub use install::{Inspected, InstallError, InstallOptions, Installed};
 pub use library::{Library, LibraryConfig, NotInLibrary};
 pub use lock::{Approval, Held};
-pub use manifest::{Document, MANIFEST, Manifest, Mistake, Severity, is_name};
+pub use manifest::{Document, MANIFEST, Manifest, is_name};
+pub use mistake::{Mistake, MistakeCode, Severity};
 pub use package::{Limits, Package, PackageError, PackagedFile};
 pub use required_secrets::RequiredSecret;
 pub use review::{Opinion, Review, ReviewError, Reviewer, has_executables, review};
@@ -39,3 +42,5 @@ pub use tool_names::native_tool;
 pub const SHOWN_AT: &str = "/mnt/skills";
 /// Where a user's own are.
 pub const USER_SHOWN_AT: &str = "/mnt/user-skills";
+/// Where those are that hart installed, if `/mnt/skills` is a folder that it does not write to.
+pub const INSTALLED_SHOWN_AT: &str = "/mnt/installed-skills";

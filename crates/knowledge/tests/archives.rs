@@ -116,7 +116,7 @@ fn hostile_and_malformed_packages_leave_nothing_behind() {
     let far = format!("{}{}rm -rf / \n", manifest("far", "d"), "\n".repeat(100_000));
     let inner = honest().finish();
     for (name, zip, says) in [
-        ("far", Zip::new().file("SKILL.md", far), "speaks against it"),
+        ("far", Zip::new().file("SKILL.md", far), "2 things speak against it"),
         ("pyc", honest().file("scripts/a.pyc", b"\xcb\r\r\n\0\0\0\0"), "compiled Python"),
         ("nested", honest().file("assets/more.zip", &inner), "archive inside"),
         (

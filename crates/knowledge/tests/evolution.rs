@@ -74,6 +74,8 @@ async fn a_skill_is_created_changed_deleted_and_brought_back() {
     assert!(body().contains("well") && shelf.catalogue().get("notes").unwrap().files.len() == 1);
     apply(&evolution, "notes", Change::Delete).await.unwrap();
     assert!(shelf.catalogue().get("notes").is_none() && shelf.troubles().is_empty());
+    let twice = apply(&evolution, "notes", Change::Delete).await.unwrap_err();
+    assert!(matches!(&twice, EvolveError::Unknown(what) if what.contains("deleted already")), "{twice}");
     apply(&evolution, "notes", Change::Rollback { version: 3 }).await.unwrap();
     assert_eq!(shelf.catalogue().get("notes").unwrap().files.len(), 2);
     let actions: Vec<String> =

@@ -1,9 +1,12 @@
 //! What is offered, what is not and why, and that both change with the files.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
-use hart_knowledge::skills::{Library, LibraryConfig, NotInLibrary, Root, TroubleKind};
+use hart_knowledge::skills::{
+    Inspected, InstallOptions, Library, LibraryConfig, NotInLibrary, Root, TroubleKind,
+};
 
 use crate::shelf::{Shelf, later, manifest, names};
 
@@ -205,4 +208,98 @@ fn a_users_own_skill_is_switched_too() {
     shelf.library.set_enabled("notes", true, Some(&own), later()).unwrap();
     assert!(shelf.catalogue().usable("notes").is_some());
     assert!(shelf.library.set_enabled("notes", true, None, later()).is_err(), "to others it is not there");
+}
+
+#[test]
+fn what_is_installed_beside_a_folder_of_the_operators_is_harts_own() {
+    let shelf = Shelf::new();
+    shelf.skill("deer/custom/theirs", "theirs", "d");
+    shelf.skill("new/good", "good", "installed");
+    let config = LibraryConfig { skills: shelf.path("deer"), own: false, ..shelf.library.config().clone() };
+    let library = Library::new(config);
+    library.prepare().unwrap();
+    // As a mount that cannot be written to.
+    let folder = shelf.path("deer/custom");
+    let set_mode = |mode| fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o555);
+    let install = || {
+        let inspected = Inspected::read(&shelf.path("new/good")).unwrap();
+        library.install(
+            "good",
+            inspected,
+            InstallOptions { replace: true, ..InstallOptions::default() },
+            later(),
+        )
+    };
+    let installed = install().unwrap();
+    set_mode(0o755);
+    assert_eq!(installed.folder, shelf.path("skills/custom/good"));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing came to theirs");
+    let catalogue = library.catalogue(None, later());
+    assert_eq!(names(&catalogue), ["good", "theirs"], "{:?}", catalogue.troubles());
+    let good = catalogue.get("good").unwrap();
+    assert_eq!((good.root, good.location.as_str()), (Root::Installed, "/mnt/installed-skills/good/SKILL.md"));
+
+    // Changed behind its back, it is moved away: that folder is hart's own.
+    shelf.skill("skills/custom/good", "good", "changed");
+    assert_eq!(names(&library.catalogue(None, later())), ["theirs"]);
+    assert!(!shelf.path("skills/custom/good").exists() && shelf.path("quarantine/installed/good").exists());
+    install().unwrap();
+    assert_eq!(names(&library.catalogue(None, later())), ["good", "theirs"]);
+    assert!(!shelf.path("quarantine/installed/good").exists(), "what was held back is replaced");
+}
+
+#[test]
+fn what_was_put_there_by_hand_is_offered_on_the_scanners_word() {
+    let shelf = Shelf::new();
+    shelf.skill("skills/custom/by-hand", "by-hand", "d");
+    shelf.put_script("skills/custom/by-hand/scripts/count.sh", "#!/bin/sh\nwc -l \"$1\"\n");
+    assert!(shelf.catalogue().usable("by-hand").is_some());
+    let lock: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(shelf.path("skills.lock")).unwrap()).unwrap();
+    assert_eq!(lock["skills"]["custom/by-hand"]["approval"], "first_seen", "nobody has reviewed it");
+}
+
+#[test]
+fn what_was_left_half_done_is_taken_away_and_what_was_to_be_replaced_is_back() {
+    let shelf = Shelf::new();
+    // Long before any of these tests.
+    let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let aged = |path: &str| fs::File::open(shelf.path(path)).unwrap().set_modified(old).unwrap();
+    for path in [
+        "skills/custom/.half.4242",
+        "skills/custom/.there.before",
+        "skills/custom/.lost.before",
+        "users/ada/skills/.mine.17",
+        "quarantine/custom/forgotten",
+    ] {
+        shelf.skill(path, "x", "d");
+        aged(path);
+    }
+    shelf.skill("skills/custom/.now.4242", "x", "another process writes it");
+    shelf.skill("skills/custom/.office/letters", "x", "somebody's own");
+    aged("skills/custom/.office");
+    shelf.skill("skills/custom/there", "there", "d");
+    shelf.skill("skills/custom/changed", "changed", "d");
+    shelf.catalogue();
+    shelf.skill("skills/custom/changed", "changed", "another");
+    shelf.catalogue();
+    aged("quarantine/custom/changed");
+    shelf.anew().prepare_once().unwrap();
+    for gone in [
+        "skills/custom/.half.4242",
+        "skills/custom/.there.before",
+        "users/ada/skills/.mine.17",
+        "quarantine/custom/forgotten",
+    ] {
+        assert!(!shelf.path(gone).exists(), "{gone}");
+    }
+    for there in [
+        "skills/custom/lost",
+        "skills/custom/.now.4242",
+        "skills/custom/.office",
+        "quarantine/custom/changed",
+    ] {
+        assert!(shelf.path(there).exists(), "{there}");
+    }
 }

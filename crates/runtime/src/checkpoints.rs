@@ -1,18 +1,19 @@
 //! The kernel's checkpointer over a store, as durable as the run asked for.
 //!
-//! Invariant: steps reach the store in the order they were made, each after the events that tell of it, and the last of
-//! them before the run is called ended.
+//! Invariant: steps reach the store in the order they were made, each with the events that tell of it, and the last of
+//! them before the run is called ended. No effect begins before the step that asks for it is there.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hart_kernel::{CheckpointError, Checkpointer, Step, async_trait};
+use hart_kernel::{CheckpointError, Checkpointer, Node, Step, async_trait};
 use hart_types::{CheckpointId, Durability, ThreadId};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::port::{Lease, Store, StoreError};
-use crate::tape::Tape;
+use crate::port::{Lease, Progress, Store, StoreError};
+use crate::tape::{Hold, Tape};
 
 pub(crate) struct StepLog {
     to: Arc<Destination>,
@@ -22,6 +23,8 @@ pub(crate) struct StepLog {
     /// The write that is under way behind the run's back; the next one waits for it. Held by whoever waits for it, so
     /// that nobody who comes later takes it for done.
     under_way: tokio::sync::Mutex<UnderWay>,
+    /// Nothing was written yet, by anybody.
+    empty: AtomicBool,
     tasks: TaskTracker,
 }
 
@@ -58,14 +61,24 @@ impl StepLog {
         tasks: TaskTracker,
     ) -> Self {
         let to = Arc::new(Destination { store, run: Some((lease, tape)), lost, call: None });
-        Self { to, durability, held: Mutex::default(), under_way: Default::default(), tasks }
+        Self::to(to, durability, tasks)
+    }
+
+    /// The same, of a thread that has no steps: nobody need look for them.
+    pub(crate) fn empty(mut self) -> Self {
+        *self.empty.get_mut() = true;
+        self
     }
 
     /// For reading, and for writing by hand.
     pub(crate) fn by_hand(store: Arc<dyn Store>, tasks: TaskTracker) -> Self {
         let to = Arc::new(Destination { store, run: None, lost: CancellationToken::new(), call: None });
-        let durability = Durability::Sync;
-        Self { to, durability, held: Mutex::default(), under_way: Default::default(), tasks }
+        Self::to(to, Durability::Sync, tasks)
+    }
+
+    fn to(to: Arc<Destination>, durability: Durability, tasks: TaskTracker) -> Self {
+        let (held, under_way) = (Mutex::default(), Default::default());
+        Self { to, durability, held, under_way, empty: AtomicBool::new(false), tasks }
     }
 
     /// Writes what was held back, and waits for what is under way.
@@ -75,17 +88,25 @@ impl StepLog {
         *under_way = if written.is_ok() { UnderWay::Nothing } else { UnderWay::Failed };
         written?;
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
-        if held.is_empty() { Ok(()) } else { self.to.write(thread, held).await }
+        if held.is_empty() { Ok(()) } else { self.to.write(thread, held, None).await }
     }
 
-    async fn write_behind(&self, thread: &ThreadId, steps: Vec<Step>) {
+    async fn write_behind(&self, thread: &ThreadId, steps: Vec<Step>, hold: Option<Hold>) {
         let mut under_way = self.under_way.lock().await;
         let mut earlier = std::mem::take(&mut *under_way);
         let (to, thread) = (Arc::clone(&self.to), thread.clone());
         *under_way = UnderWay::Write(self.tasks.spawn(async move {
             earlier.finished().await?;
-            to.write(&thread, steps).await
+            to.write(&thread, steps, hold).await
         }));
+    }
+
+    /// Whether the run need not wait for the disk: a model that is asked next changes nothing, so the step has as long
+    /// as it thinks. Nobody is shown anything of it until then.
+    fn hold(&self, steps: &[Step]) -> Option<Hold> {
+        let (_, tape) = self.to.run.as_ref().filter(|_| self.to.call.is_none())?;
+        let next = steps.last()?.next.as_deref();
+        (next == Node::Model.name()).then(|| Hold::on(tape))
     }
 }
 
@@ -102,38 +123,36 @@ impl UnderWay {
 
 impl Destination {
     /// A full disk is waited for: the run stands still and goes on by itself. Who writes by hand is told at once.
-    async fn write(&self, thread: &ThreadId, steps: Vec<Step>) -> Written {
+    async fn write(&self, thread: &ThreadId, steps: Vec<Step>, mut hold: Option<Hold>) -> Written {
         let Some((lease, tape)) = &self.run else {
-            return self.append(thread, steps, None).await.map_err(failed);
+            return self.store.append_steps(thread, steps).await.map_err(failed);
         };
-        // A step whose story is not in the log would leave a hole in it after a crash.
-        tape.flushed().await;
-        let mut told = false;
+        let (steps, mut told) = (Arc::<[Step]>::from(steps), false);
         loop {
-            match self.append(thread, steps.clone(), Some(lease)).await {
-                Err(StoreError::Full) => tape.wait_for_room(&mut told).await,
-                Err(error @ StoreError::Lost(_)) => {
-                    self.lost.cancel();
+            let turn = tape.turn().await;
+            // A step whose story is not in the log would leave a hole in it after a crash.
+            let events = turn.events();
+            let last = events.last().map(|event| event.id.seq);
+            let progress = Progress { call: self.call.clone(), steps: Arc::clone(&steps), events };
+            match self.store.append_progress(progress, lease).await {
+                Ok(()) => {
+                    last.into_iter().for_each(|last| turn.recorded(last));
+                    return Ok(());
+                }
+                Err(StoreError::Full) => {
+                    drop(turn);
+                    // Why the run stands still must be seen.
+                    drop(hold.take());
+                    tape.wait_for_room(&mut told).await;
+                }
+                Err(error) => {
+                    if matches!(error, StoreError::Lost(_)) {
+                        hold.into_iter().for_each(Hold::stay);
+                        self.lost.cancel();
+                    }
                     return Err(failed(error));
                 }
-                written => return written.map_err(failed),
             }
-        }
-    }
-}
-
-impl Destination {
-    async fn append(
-        &self,
-        thread: &ThreadId,
-        steps: Vec<Step>,
-        lease: Option<&Lease>,
-    ) -> Result<(), StoreError> {
-        match (&self.call, lease) {
-            (None, lease) => self.store.append_steps(thread, steps, lease).await,
-            (Some(call), Some(lease)) => self.store.append_child_steps(thread, call, steps, lease).await,
-            // Whoever writes by hand writes to the thread.
-            (Some(_), None) => Ok(()),
         }
     }
 }
@@ -141,10 +160,20 @@ impl Destination {
 #[async_trait]
 impl Checkpointer for StepLog {
     async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        self.empty.store(false, Ordering::Relaxed);
         match self.durability {
-            Durability::Sync => self.to.write(thread, steps).await,
+            Durability::Sync => match self.hold(&steps) {
+                Some(hold) => {
+                    self.write_behind(thread, steps, Some(hold)).await;
+                    Ok(())
+                }
+                None => {
+                    self.flush(thread).await?;
+                    self.to.write(thread, steps, None).await
+                }
+            },
             Durability::Async => {
-                self.write_behind(thread, steps).await;
+                self.write_behind(thread, steps, None).await;
                 Ok(())
             }
             Durability::Exit => {
@@ -156,6 +185,7 @@ impl Checkpointer for StepLog {
 
     async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
         match &self.to.call {
+            None if at.is_none() && self.empty.load(Ordering::Relaxed) => Ok(Vec::new()),
             None => self.to.store.steps(thread, at).await.map_err(failed),
             Some(call) => self.to.store.child_steps(thread, call).await.map_err(failed),
         }
@@ -169,13 +199,7 @@ impl Checkpointer for StepLog {
             lost: self.to.lost.clone(),
             call: Some(call.to_owned()),
         };
-        Some(Arc::new(Self {
-            to: Arc::new(to),
-            durability: Durability::Sync,
-            held: Mutex::default(),
-            under_way: Default::default(),
-            tasks: self.tasks.clone(),
-        }))
+        Some(Arc::new(Self::to(Arc::new(to), Durability::Sync, self.tasks.clone())))
     }
 }
 

@@ -12,7 +12,7 @@ use hart_types::{EventId, RunId};
 use crate::LogEvent;
 use crate::port::{EventScope, StoreError};
 use crate::runtime::Runtime;
-use crate::tape::{Entry, FRAMES, Look, Tape};
+use crate::tape::{Entry, FRAMES, Look, Reading, Tape};
 
 /// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Follower {
     run: RunId,
     runtime: Runtime,
     /// While the run is executed in this process.
-    tape: Option<Arc<Tape>>,
+    tape: Option<Reading>,
     /// None until it is known what the newest event is.
     cursor: Option<u64>,
     ahead: VecDeque<Arc<Entry>>,
@@ -57,8 +57,9 @@ pub fn reaches(last: EventId, frame: EventId) -> bool {
     frame.seq < last.seq + FRAMES
 }
 
-/// How many events are read from the store at once.
-const PAGE: u64 = 512;
+/// How much is read from the store at once. A reader that stands still keeps it, and each event as it is and as it was
+/// written, so with what its connection holds it is to stay below the 64 KiB that one may cost.
+const PAGE: usize = 8 << 10;
 /// How often a run that another process executes is looked at.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -163,7 +164,7 @@ impl Follower {
     /// Whether the store has more.
     async fn read_on(&mut self, cursor: u64) -> Result<bool, StoreError> {
         let scope = EventScope::Run(self.run.clone());
-        for event in self.runtime.store().events(&scope, cursor, PAGE).await? {
+        for event in self.runtime.store().page_of_events(&scope, cursor, PAGE).await? {
             self.ahead.push_back(Arc::new(Entry::stored(event)?));
         }
         Ok(!self.ahead.is_empty())

@@ -30,8 +30,8 @@ pub use items::{Condition, Item, ItemQuery, Items};
 pub use leases::{Claimed, Held, Holding, Lease, Leases, NUMBERS, Sign};
 pub use outbox::{Letter, Outbox};
 pub use recordings::{Recordings, StoredRecord};
-pub use runs::{Admission, Deleted, RunEnd, RunQuery, Runs, Used};
-pub use steps::{HistoryQuery, Lineage, StepInfo, Steps};
+pub use runs::{Admission, AtOnce, Deleted, RunEnd, RunQuery, Runs, Used};
+pub use steps::{HistoryQuery, Lineage, Progress, StepInfo, Steps};
 pub use threads::{Created, Order, ThreadPatch, ThreadQuery, ThreadSort, Threads};
 pub use vitals::{ActiveRuns, Vitals};
 

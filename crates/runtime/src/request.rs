@@ -137,10 +137,15 @@ impl StartRun {
         self.thread.is_none() || self.create_thread
     }
 
+    /// Whether the thread goes with the run.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.thread.is_none() && !self.keep_thread
+    }
+
     /// The thread that is made for its run.
     pub fn new_thread(&self, run: &Run) -> Thread {
         let mut thread = Thread::new(run.thread.clone(), run.user.clone(), run.created_at);
-        thread.temporary = self.thread.is_none() && !self.keep_thread;
+        thread.temporary = self.is_passing();
         thread.metadata = run.about();
         thread
     }

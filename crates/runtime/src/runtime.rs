@@ -31,9 +31,9 @@ use tracing::Instrument as _;
 
 use self::nodes::Signs;
 use crate::doorbell::Doorbells;
-use crate::port::{Admission, Lease, RunEnd, Store, StoreError};
+use crate::port::{Admission, AtOnce, Lease, RunEnd, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
-use crate::tape::Tape;
+use crate::tape::{Hold, Tape};
 use crate::telemetry::{Metrics, RunWatch, Traces};
 use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspaces;
@@ -143,6 +143,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 
 /// How long the log of a run that ended stays at hand, at least until another one ends.
 const LINGER: Duration = Duration::from_secs(60);
+/// How many such logs there are at most: under load a minute is many runs, and the store has them.
+const LINGERING: usize = 64;
 
 impl Runtime {
     pub async fn open(parts: Parts) -> Result<Self, StoreError> {
@@ -214,16 +216,47 @@ impl Runtime {
     pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
         let runtime = self.clone();
         // Whoever asks may go away in the middle; what was taken in by then must be executed all the same.
-        let starting = async move {
-            let run = runtime.admit(request).await?;
-            runtime.inner.spawn_lane(run.thread.clone());
-            Ok(run)
-        };
+        let starting = async move { runtime.admit_at_once(request).await };
         self.inner.tasks.spawn(starting.in_current_span()).await.unwrap_or(Err(StartError::Closing))
     }
 
-    /// Takes a run in. Nobody executes it yet.
-    async fn admit(&self, mut request: StartRun) -> Result<Run, StartError> {
+    /// Takes a run in and executes it when it is its turn. Where nothing is before it, that is while its admission gets
+    /// to the disk: nobody is shown anything of it until then, and no effect begins.
+    async fn admit_at_once(&self, request: StartRun) -> Result<Run, StartError> {
+        let (run, live, request) = self.expected(request).await?;
+        let thread = run.thread.clone();
+        let AtOnce { admission, claimed, written } =
+            match self.inner.store.admit_at_once(run.clone(), request, &self.inner.node).await {
+                Ok(at_once) => at_once,
+                Err(error) => return self.decided(run, Err(error)).await,
+            };
+        let hold = Hold::on(&live.tape);
+        let begun = claimed.is_some();
+        if begun {
+            self.inner.spawn_lane(thread.clone(), claimed);
+        }
+        if let Err(error) = written.await {
+            hold.stay();
+            live.lost.cancel();
+            return self.decided(run, Err(error)).await;
+        }
+        drop(hold);
+        let run = self.decided(run, Ok(admission)).await?;
+        if !begun {
+            self.inner.spawn_lane(thread, None);
+        }
+        Ok(run)
+    }
+
+    /// Takes a run in that nobody executes yet.
+    async fn admit(&self, request: StartRun) -> Result<Run, StartError> {
+        let (run, _, request) = self.expected(request).await?;
+        let admission = self.inner.store.admit(run.clone(), request, &self.inner.node).await;
+        self.decided(run, admission).await
+    }
+
+    /// A run that is about to be asked for: whoever sees it in the store can follow it here.
+    async fn expected(&self, mut request: StartRun) -> Result<(Run, Arc<Live>, StartRun), StartError> {
         if self.inner.closing.is_cancelled() {
             return Err(StartError::Closing);
         }
@@ -232,9 +265,12 @@ impl Runtime {
         let thread = self.thread_for(&mut request).await?;
         let run = new_run(&request, &thread, now);
         let live = Arc::new(self.inner.live(&run, request.clone()));
-        // Before it is admitted: whoever sees the run can follow it.
         self.inner.lock_live().insert(run.id.clone(), Arc::clone(&live));
-        match self.inner.store.admit(run.clone(), request, &self.inner.node).await {
+        Ok((run, live, request))
+    }
+
+    async fn decided(&self, run: Run, admission: Result<Admission, StoreError>) -> Result<Run, StartError> {
+        match admission {
             Ok(Admission::Admitted { run, others }) => {
                 self.make_room(&run, others).await?;
                 Ok(run)

@@ -144,7 +144,7 @@ impl RunSink {
     fn count(&self, event: &AgentEvent) {
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            AgentEvent::ModelStarted => totals.model_calls += 1,
+            AgentEvent::ModelStarted { .. } => totals.model_calls += 1,
             AgentEvent::ToolStarted(_) => totals.tool_calls += 1,
             AgentEvent::SideCall(call) => {
                 totals.model_calls += 1;
@@ -166,7 +166,7 @@ impl EventSink for RunSink {
 impl Voice {
     fn hear(&mut self, event: AgentEvent, is_root: bool) -> Vec<LogEvent> {
         match event {
-            AgentEvent::ModelStarted => {
+            AgentEvent::ModelStarted { .. } => {
                 self.step += 1;
                 self.in_tools = false;
                 self.running.clear();

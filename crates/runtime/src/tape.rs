@@ -3,25 +3,34 @@
 //! Invariant: numbers rise under one lock; an event leaves memory only when it is on the disk; a slow disk slows the
 //! run, a slow reader slows nobody.
 
+mod hold;
+mod reading;
+mod recorder;
+
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hart_kernel::{Clock, Reached};
 use hart_types::{EventId, RunId, ThreadId};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::event::{LogEvent, Logged};
 use crate::failure::chain;
 use crate::port::{Lease, NUMBERS, Store, StoreError, StoredEvent};
 
+pub(crate) use self::hold::Hold;
+pub(crate) use self::reading::Reading;
+pub(crate) use self::recorder::Turn;
+
 /// How many events stay at hand for readers that are a little behind; others read from the store.
 const KEPT: usize = 1024;
 /// How many may wait for the disk before the run does.
 const WAITING: usize = 8192;
-/// How many go into one write.
-const BATCH: usize = 1024;
+/// How much a reader takes at once. One that stands still keeps from leaving memory what it has taken.
+const TAKEN: usize = 8 << 10;
 
 /// How many events may follow the one that asks.
 const LAST_WORDS: usize = 16;
@@ -61,6 +70,11 @@ pub(crate) struct Tape {
     reel: Mutex<Reel>,
     /// Bumped at every change, so that nobody has to poll.
     changed: watch::Sender<u64>,
+    /// Held by whoever writes events to the store: they get there in order.
+    writing: tokio::sync::Mutex<()>,
+    /// Tells the recorder not to wait for more.
+    hurry: Notify,
+    readers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +91,18 @@ struct Reel {
     /// The next number, and the first that is not ours.
     next: u64,
     end: u64,
+    /// Where those who wait for the disk have begun to hold back, oldest first.
+    holds: VecDeque<u64>,
+}
+
+impl Reel {
+    /// How many of the entries readers may see.
+    fn shown(&self) -> usize {
+        match self.holds.front() {
+            Some(from) => self.entries.partition_point(|entry| entry.id.seq < *from),
+            None => self.entries.len(),
+        }
+    }
 }
 
 /// What a reader finds behind its cursor.
@@ -92,7 +118,17 @@ pub(crate) enum Look {
 
 impl Tape {
     pub(crate) fn new(run: RunId, thread: ThreadId, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { run, thread, store, clock, reel: Mutex::default(), changed: watch::Sender::new(0) }
+        Self {
+            run,
+            thread,
+            store,
+            clock,
+            reel: Mutex::default(),
+            changed: watch::Sender::new(0),
+            writing: tokio::sync::Mutex::default(),
+            hurry: Notify::new(),
+            readers: AtomicUsize::new(0),
+        }
     }
 
     /// The run is executed from now on, with numbers of its own. Of a later attempt, what came before is in the store.
@@ -109,16 +145,18 @@ impl Tape {
 
     /// Adds an event. Waits only when the disk is far behind.
     pub(crate) async fn push(&self, logged: Logged, reached: Option<Reached>) {
-        let mut changes = self.changed.subscribe();
-        while self.undurable() >= WAITING && !self.reel().left {
-            // The recorder lives as long as the tape is open.
-            let _ = changes.changed().await;
+        if self.is_full() {
+            let mut changes = self.changed.subscribe();
+            while self.is_full() {
+                // The recorder lives as long as the tape is open.
+                let _ = changes.changed().await;
+            }
         }
         self.put(logged, reached).await;
     }
 
     async fn put(&self, logged: Logged, reached: Option<Reached>) {
-        let payload = serde_json::to_vec(&logged).unwrap_or_default().into();
+        let payload = written(&logged);
         let put = |reel: &mut Reel, id| {
             reel.entries.push_back(Arc::new(Entry { id, logged, reached, payload }));
         };
@@ -133,7 +171,7 @@ impl Tape {
         let mut last = Vec::with_capacity(events.len());
         for event in events {
             let logged = Logged { namespace: Vec::new(), event };
-            let payload = serde_json::to_vec(&logged).unwrap_or_default().into();
+            let payload = written(&logged);
             let entry = |_: &mut Reel, id| Arc::new(Entry { id, logged, reached: None, payload });
             last.push(self.numbered(entry).await?);
         }
@@ -182,26 +220,14 @@ impl Tape {
         reel.closed = true;
         drop(reel);
         self.bump();
+        self.hurry.notify_one();
     }
 
     /// Nothing follows here.
     pub(crate) fn leave(&self) {
         self.reel().left = true;
         self.bump();
-    }
-
-    /// Returns when all that was said is on the disk, or will never be.
-    pub(crate) async fn flushed(&self) {
-        let mut changes = self.changed.subscribe();
-        let newest = self.newest();
-        while !self.is_durable(newest) {
-            let _ = changes.changed().await;
-        }
-    }
-
-    fn is_durable(&self, number: u64) -> bool {
-        let reel = self.reel();
-        reel.durable >= number || reel.left
+        self.hurry.notify_one();
     }
 
     /// As they are kept.
@@ -222,10 +248,11 @@ impl Tape {
         self.changed.subscribe()
     }
 
-    /// The number of the newest event.
+    /// The number of the newest event that readers may see.
     pub(crate) fn newest(&self) -> u64 {
         let reel = self.reel();
-        reel.entries.back().map_or(reel.dropped, |entry| entry.id.seq)
+        let last = reel.shown().checked_sub(1).and_then(|last| reel.entries.get(last));
+        last.map_or(reel.dropped, |entry| entry.id.seq)
     }
 
     /// The number up to which the store alone has what there is.
@@ -241,7 +268,7 @@ impl Tape {
             return None;
         }
         let at = reel.entries.partition_point(|entry| entry.id.seq <= cursor);
-        reel.entries.get(at).map(|entry| entry.id.seq)
+        reel.entries.range(..reel.shown()).nth(at).map(|entry| entry.id.seq)
     }
 
     /// The first and the last event of the run that memory knows of.
@@ -265,75 +292,20 @@ impl Tape {
             return Look::Behind;
         }
         let start = reel.entries.partition_point(|entry| entry.id.seq <= cursor);
-        let found: Vec<_> = reel.entries.iter().skip(start).take(BATCH).cloned().collect();
+        let mut size = 0;
+        let fits = |entry: &&Arc<Entry>| {
+            let is_first = size == 0;
+            size += entry.payload.len();
+            is_first || size <= TAKEN
+        };
+        let shown = reel.entries.range(..reel.shown()).skip(start);
+        let found: Vec<_> = shown.take_while(fits).cloned().collect();
         match found.is_empty() {
             false => Look::Entries(found),
             true if reel.closed => Look::End,
             true if reel.left => Look::Elsewhere,
             true => Look::Wait,
         }
-    }
-
-    /// Waits a moment for room on a full disk. Whoever follows the run is told once why it stands still.
-    pub(crate) async fn wait_for_room(&self, told: &mut bool) {
-        if !std::mem::replace(told, true) {
-            tracing::error!(run = %self.run, "storage_full: the disk is full; the run waits");
-            self.put(storage_full(), None).await;
-        }
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-
-    /// Puts everything into the store until the tape is closed and all of it is there. An error is the end of it: what
-    /// was said by whoever no longer has the run is said by somebody else.
-    pub(crate) async fn record(&self, lease: &Lease) -> Result<(), StoreError> {
-        let mut changes = self.changed.subscribe();
-        let mut told = false;
-        loop {
-            let (batch, done) = self.to_record();
-            if batch.is_empty() {
-                if done {
-                    return Ok(());
-                }
-                let _ = changes.changed().await;
-                continue;
-            }
-            let last = batch.last().map_or(0, |event| event.id.seq);
-            match self.store.append_events(batch, lease).await {
-                Ok(()) => {
-                    told = false;
-                    self.recorded(last);
-                }
-                Err(error @ StoreError::Lost(_)) => return Err(error),
-                Err(StoreError::Full) => self.wait_for_room(&mut told).await,
-                Err(error) => {
-                    let error = chain(&error);
-                    tracing::error!(run = %self.run, error, "events cannot be stored; trying again");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
-            }
-        }
-    }
-
-    fn to_record(&self) -> (Vec<StoredEvent>, bool) {
-        let reel = self.reel();
-        let start = reel.entries.partition_point(|entry| entry.id.seq <= reel.durable);
-        let stored = |entry: &Arc<Entry>| self.stored_one(entry);
-        (reel.entries.iter().skip(start).take(BATCH).map(stored).collect(), reel.closed || reel.left)
-    }
-
-    fn recorded(&self, last: u64) {
-        let mut reel = self.reel();
-        reel.durable = last;
-        while reel.entries.len() > KEPT && reel.entries.front().is_some_and(|entry| entry.id.seq <= last) {
-            reel.dropped = reel.entries.pop_front().map_or(reel.dropped, |entry| entry.id.seq);
-        }
-        drop(reel);
-        self.bump();
-    }
-
-    fn undurable(&self) -> usize {
-        let reel = self.reel();
-        reel.entries.len() - reel.entries.partition_point(|entry| entry.id.seq <= reel.durable)
     }
 
     fn bump(&self) {
@@ -345,11 +317,9 @@ impl Tape {
     }
 }
 
-/// Whoever follows a run that stands still is told why.
-fn storage_full() -> Logged {
-    let message = StoreError::Full.to_string();
-    let data = serde_json::json!({"type": "storage_full", "message": message});
-    Logged { namespace: Vec::new(), event: LogEvent::Custom { data } }
+/// As it is kept, and no longer than that: many of them stay in memory for a while.
+fn written(logged: &Logged) -> Bytes {
+    serde_json::to_vec(logged).unwrap_or_default().into_boxed_slice().into()
 }
 
 impl std::fmt::Debug for Tape {

@@ -22,6 +22,9 @@ pub(crate) use traces::{Traces, export};
 
 use crate::{Failure, Run, Totals};
 
+/// The provider's own name of the model.
+const ANSWERED_BY: &str = "gen_ai.response.model";
+
 /// Watches one run.
 pub(crate) struct RunWatch {
     metrics: Arc<Metrics>,
@@ -77,7 +80,7 @@ impl RunWatch {
     /// whoever works inside of it.
     pub(crate) fn hear(&self, namespace: &[String], event: &AgentEvent, inside: Option<String>) {
         match event {
-            AgentEvent::ModelStarted => self.model_asked(namespace),
+            AgentEvent::ModelStarted { model } => self.model_asked(namespace, model),
             AgentEvent::MessageChunk(chunk) => self.model_spoke(namespace, chunk),
             AgentEvent::Updates { node, .. } if &**node == "model" => {
                 if let Some(asked) = self.open().asked.remove(namespace) {
@@ -125,10 +128,12 @@ impl RunWatch {
         self.close(root);
     }
 
-    fn model_asked(&self, namespace: &[String]) {
-        let mut span = self.span("chat".to_owned(), self.parent(namespace));
+    /// `model` is what the operator calls it.
+    fn model_asked(&self, namespace: &[String], model: &str) {
+        let mut span = self.span(format!("chat {model}"), self.parent(namespace));
         span.kind = SpanKind::Client;
         span.attributes.push(("gen_ai.operation.name", "chat".into()));
+        span.attributes.push(("gen_ai.request.model", model.into()));
         let asked = Asked { span, since: Instant::now(), usage: UsageMetadata::default() };
         self.open().asked.insert(namespace.to_vec(), asked);
     }
@@ -137,10 +142,9 @@ impl RunWatch {
         let mut open = self.open();
         let Some(asked) = open.asked.get_mut(namespace) else { return };
         if let Some(model) = chunk.response_metadata.get("model_name").and_then(Value::as_str)
-            && asked.span.name == "chat"
+            && !asked.span.attributes.iter().any(|(key, _)| *key == ANSWERED_BY)
         {
-            asked.span.name = format!("chat {model}");
-            asked.span.attributes.push(("gen_ai.response.model", model.into()));
+            asked.span.attributes.push((ANSWERED_BY, model.into()));
         }
         if let Body::AiChunk(chunk) = &chunk.body
             && let Some(usage) = &chunk.ai.usage

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use hart_kernel::{Clock as _, SystemClock};
 use hart_runtime::port::Lease;
-use hart_runtime::{Adopt, After, Input, LogEvent, Run, Settings, StartRun};
-use hart_testkit::in_time;
+use hart_runtime::{Adopt, After, Input, LogEvent, Run, Settings, StartRun, Thread};
+use hart_testkit::{eventually, in_time};
 use hart_types::{CancelAction, Durability, RunStatus, StreamMode, ThreadStatus};
 use serde_json::json;
 
@@ -220,5 +221,26 @@ fn a_process_for_one_run_takes_over_what_stands_in_its_way_and_nothing_else() {
         // Whoever wants it stopped does not have to wait for a process that executes it.
         world.runtime.cancel(&elsewhere, CancelAction::Interrupt).await.unwrap();
         assert_eq!(world.ended(&elsewhere).await.status, RunStatus::Interrupted);
+    });
+}
+
+#[test]
+fn a_thread_that_was_to_go_with_its_run_is_not_left_behind_by_a_crash() {
+    let (_dir, path) = place();
+    let long_ago = SystemClock.now() - Duration::from_secs(3600);
+    dies(&path, async |world| {
+        for (id, temporary, at) in
+            [("left", true, long_ago), ("just now", true, SystemClock.now()), ("kept", false, long_ago)]
+        {
+            let thread = Thread { temporary, ..Thread::new(id.into(), "default".into(), at) };
+            world.runtime.store().create_thread(thread).await.unwrap();
+        }
+    });
+    lives(&path, Settings::default(), async |world| {
+        let store = world.runtime.store();
+        let is_there = async |id: &str| store.thread(&id.into()).await.unwrap().is_some();
+        eventually("it is swept away", async || (!is_there("left").await).then_some(())).await;
+        assert!(is_there("just now").await, "somebody may still read its stream");
+        assert!(is_there("kept").await);
     });
 }

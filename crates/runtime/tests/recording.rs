@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hart_kernel::{Clock, Deck as _, Step, StepSource, SystemClock};
-use hart_runtime::port::{Lease, RunEnd, Store};
+use hart_runtime::port::{Lease, Progress, RunEnd, Store};
 use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits, Reel};
 use hart_runtime::*;
 use hart_types::{RunStatus, ToolCall};
@@ -67,7 +67,10 @@ async fn a_question_that_is_asked_again_is_recorded_once() {
             next: None,
         };
         deck.reached(Some(&step.id)).await;
-        store.append_steps(&"t".into(), vec![step], Some(&lease)).await.unwrap();
+        store
+            .append_progress(Progress { steps: [step].into(), ..Progress::default() }, &lease)
+            .await
+            .unwrap();
     }
     let end = RunEnd {
         status: RunStatus::Success,

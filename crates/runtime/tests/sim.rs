@@ -64,17 +64,28 @@ fn trouble(random: &mut Random) -> Trouble {
 fn simulate(seed: u64, tell: bool) -> (u64, Vec<String>) {
     let mut random = Random::new(seed);
     let fate = Fate::of(&mut random);
+    let Lived { trace, told, .. } = live(&fate, random, tell, |machine| machine);
+    (trace, told)
+}
+
+/// What is left of a machine's life, if all is as it must be.
+struct Lived {
+    trace: u64,
+    told: Vec<String>,
+    longest_pause: Duration,
+}
+
+fn live(fate: &Fate, random: Random, tell: bool, made: impl Fn(Machine) -> Machine) -> Lived {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let troubles = fate.troubles.clone();
-        let machine = Machine::new(world::formatted(), random, troubles, tell);
-        let world = World::new(machine);
+        let machine = Machine::new(world::formatted(), random, fate.troubles.clone(), tell);
+        let world = World::new(made(machine));
         let told = Telling(&world);
-        world.live(&fate).await;
-        oracle::judge(&world, &fate).await;
+        world.live(fate).await;
+        let longest_pause = oracle::judge(&world, fate).await;
         std::mem::forget(told);
-        (world.machine.trace(), world.machine.told())
+        Lived { trace: world.machine.trace(), told: world.machine.told(), longest_pause }
     })
 }
 
@@ -97,6 +108,20 @@ fn is_one_seed() -> bool {
 fn whatever_happens_to_a_machine_its_runs_end_as_on_an_undisturbed_one() {
     each_seed(SEEDS, AGAIN, |seed| {
         simulate(seed, is_one_seed());
+    });
+}
+
+/// In the machine's own time, which passes only when nobody has anything to do.
+#[test]
+fn a_run_whose_process_is_killed_goes_on_within_ten_seconds() {
+    each_seed(100, "cargo test -p hart-runtime --test main sim::a_run_whose", |seed| {
+        let mut random = Random::new(seed);
+        let troubles = vec![(random.within(1..=100), Trouble::Kill)];
+        let jobs = vec![Job::of(0, &mut random), Job::of(1, &mut random)];
+        let fate = Fate { nodes: random.pick(&[1, 2]), jobs, troubles };
+        let Lived { longest_pause, told, .. } = live(&fate, random, is_one_seed(), Machine::prompt);
+        let told = told.join("\n");
+        assert!(longest_pause <= Duration::from_secs(10), "seed {seed}: {longest_pause:?}\n{told}");
     });
 }
 

@@ -1,10 +1,11 @@
 //! The stream is the log: any reader, from any point, gets the same.
 
-use hart_runtime::After;
+use hart_runtime::{After, StartRun};
+use hart_testkit::{eventually, in_time};
 use hart_types::StreamMode::{self, MessagesTuple, Updates, Values};
 use serde_json::{Value, json};
 
-use crate::support::{World, data, texts};
+use crate::support::{World, data, says, texts};
 
 fn events(frames: &[hart_runtime::Frame]) -> Vec<&str> {
     frames.iter().map(|frame| frame.event.as_ref()).collect()
@@ -102,6 +103,25 @@ async fn an_error_is_told_and_then_the_end() {
 }
 
 /// A run longer than what stays in memory, read by a reader that starts when it is over.
+#[tokio::test]
+async fn a_thread_that_goes_with_its_run_stays_for_whoever_is_behind() {
+    let world = World::new().await;
+    let words = vec!["w"; 5000].join(" ");
+    let request = StartRun { thread: None, ..says("", &format!("SAY {words}")) };
+    let run = world.runtime.start(request).await.unwrap();
+    let mut reader = world.runtime.frames(run.clone(), vec![MessagesTuple], false, After::Start);
+    in_time("it ends", world.runtime.wait(&run.id)).await;
+    let mut text = String::new();
+    while let Some(more) = in_time("a frame", reader.next()).await.unwrap() {
+        let said = more.iter().filter(|frame| frame.event == "messages");
+        text.extend(said.map(|frame| data(frame)[0]["content"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(text, words);
+    drop(reader);
+    let gone = async || world.runtime.store().thread(&run.thread).await.unwrap().is_none();
+    eventually("the thread goes", async || gone().await.then_some(())).await;
+}
+
 #[tokio::test]
 async fn a_long_run_is_read_partly_from_the_disk() {
     let world = World::new().await;

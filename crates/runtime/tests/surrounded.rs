@@ -12,6 +12,10 @@ use serde_json::Value;
 
 /// What operations happen inside of.
 pub(crate) trait Around: std::fmt::Debug + Send + Sync + 'static {
+    /// Whether a run begins before its admission is on the disk. How far that is then is another thread's matter, so it
+    /// is never twice the same.
+    const AHEAD: bool = false;
+
     fn around<T: Send>(
         &self,
         operation: &'static str,
@@ -39,6 +43,9 @@ impl<A: Around> Threads for Surrounded<A> {
     async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
         self.by.around("delete_thread", self.inner.delete_thread(id)).await
     }
+    async fn left_behind(&self, before: Timestamp) -> Result<Vec<Thread>, StoreError> {
+        self.by.around("left_behind", self.inner.left_behind(before)).await
+    }
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError> {
         self.by.around("search_threads", self.inner.search_threads(query)).await
     }
@@ -54,6 +61,20 @@ impl<A: Around> Threads for Surrounded<A> {
 impl<A: Around> Runs for Surrounded<A> {
     async fn admit(&self, run: Run, request: StartRun, node: &NodeId) -> Result<Admission, StoreError> {
         self.by.around("admit", self.inner.admit(run, request, node)).await
+    }
+    async fn admit_at_once(&self, run: Run, request: StartRun, node: &NodeId) -> Result<AtOnce, StoreError> {
+        let admitted = async {
+            let at_once = self.inner.admit_at_once(run, request, node).await?;
+            if A::AHEAD {
+                return Ok::<_, StoreError>(at_once);
+            }
+            at_once.written.await?;
+            Ok(AtOnce { written: Box::pin(std::future::ready(Ok(()))), ..at_once })
+        };
+        let AtOnce { admission, claimed, written } = self.by.around("admit", admitted).await?;
+        let by = Arc::clone(&self.by);
+        let written = Box::pin(async move { by.around("admitted", written).await });
+        Ok(AtOnce { admission, claimed, written })
     }
     async fn claim(
         &self,
@@ -139,13 +160,12 @@ impl<A: Around> Effects for Surrounded<A> {
 
 #[async_trait]
 impl<A: Around> Steps for Surrounded<A> {
-    async fn append_steps(
-        &self,
-        thread: &ThreadId,
-        steps: Vec<Step>,
-        lease: Option<&Lease>,
-    ) -> Result<(), StoreError> {
-        self.by.around("append_steps", self.inner.append_steps(thread, steps, lease)).await
+    async fn append_steps(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), StoreError> {
+        self.by.around("append_by_hand", self.inner.append_steps(thread, steps)).await
+    }
+    async fn append_progress(&self, progress: Progress, lease: &Lease) -> Result<(), StoreError> {
+        let operation = if progress.call.is_some() { "append_child_steps" } else { "append_steps" };
+        self.by.around(operation, self.inner.append_progress(progress, lease)).await
     }
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError> {
         self.by.around("steps", self.inner.steps(thread, at)).await
@@ -157,16 +177,6 @@ impl<A: Around> Steps for Surrounded<A> {
         known: Option<&CheckpointId>,
     ) -> Result<Lineage, StoreError> {
         self.by.around("steps_since", self.inner.steps_since(thread, at, known)).await
-    }
-    async fn append_child_steps(
-        &self,
-        thread: &ThreadId,
-        call: &str,
-        steps: Vec<Step>,
-        lease: &Lease,
-    ) -> Result<(), StoreError> {
-        let appended = self.inner.append_child_steps(thread, call, steps, lease);
-        self.by.around("append_child_steps", appended).await
     }
     async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
         self.by.around("child_steps", self.inner.child_steps(thread, call)).await
@@ -192,6 +202,14 @@ impl<A: Around> Events for Surrounded<A> {
         limit: u64,
     ) -> Result<Vec<StoredEvent>, StoreError> {
         self.by.around("events", self.inner.events(scope, after, limit)).await
+    }
+    async fn page_of_events(
+        &self,
+        scope: &EventScope,
+        after: u64,
+        room: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.by.around("page_of_events", self.inner.page_of_events(scope, after, room)).await
     }
     async fn event_bounds(&self, run: &RunId) -> Result<Option<(EventId, EventId)>, StoreError> {
         self.by.around("event_bounds", self.inner.event_bounds(run)).await

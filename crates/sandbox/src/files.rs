@@ -3,6 +3,7 @@
 //! Invariant: a file is reached from its root's descriptor, and the kernel refuses every step that leaves the root.
 
 mod explore;
+mod keep;
 mod lines;
 mod ops;
 mod place;

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use hart_types::{SandboxId, ThreadId, UserId};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::SandboxConfig;
+use crate::config::{Mount, SandboxConfig};
 use crate::contract::{Capabilities, Layout, MountPoint, Sandbox, SandboxProvider};
 use crate::dirs::{ThreadDirs, let_read, safe_name};
 use crate::egress::Network;
@@ -82,7 +82,9 @@ impl LocalSandboxProvider {
             fix: "name an existing directory".to_owned(),
         })?;
         refuse_to_show(&home, &config, skills.as_deref())?;
-        for mount in config.mounts.iter().filter(|mount| !mount.host_path.is_dir()) {
+        // What is in the home is made when it is first needed.
+        let is_missing = |mount: &&Mount| !mount.host_path.is_dir() && !mount.host_path.starts_with(&home);
+        for mount in config.mounts.iter().filter(is_missing) {
             tracing::warn!(
                 at = mount.container_path,
                 "a configured mount has no directory on the host; not shown"

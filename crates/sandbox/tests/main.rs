@@ -23,6 +23,7 @@ mod exec;
 mod files;
 mod hostile_files;
 mod identity;
+mod kept;
 mod permissions;
 mod provider;
 mod races;

@@ -29,6 +29,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use hart_runtime::port::StoreError;
 use rusqlite::Connection;
 
@@ -112,6 +113,14 @@ impl SqliteStore {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.noting(self.writer.submit(move |connection| work(connection).map_err(failure)).await)
+    }
+
+    /// What came of it, and a while later whether it is on the disk.
+    async fn write_ahead<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<(T, BoxFuture<'static, Result<(), StoreError>>), StoreError> {
+        self.noting(self.writer.submit_ahead(move |connection| work(connection).map_err(failure)).await)
     }
 
     async fn read<T: Send + 'static>(

@@ -16,7 +16,7 @@ mod threads;
 use std::sync::Arc;
 
 use hart_kernel::{LoggedWrite, Step, StepSource, Timestamp};
-use hart_runtime::port::{Admission, Claimed, Created, Store, StoreError};
+use hart_runtime::port::{Admission, Claimed, Created, Progress, Store, StoreError};
 use hart_runtime::{Run, StartRun, Thread};
 use hart_store::SqliteStore;
 use hart_types::{CheckpointId, MultitaskStrategy, RunId, RunStatus, ThreadId};
@@ -95,4 +95,12 @@ pub(crate) fn step(id: &str, parent: Option<&str>, run: &str, writes: &[(&str, V
         writes: writes.iter().map(logged).collect(),
         next: Some("tools".to_owned()),
     }
+}
+
+pub(crate) fn steps_alone(steps: Vec<Step>) -> Progress {
+    Progress { steps: steps.into(), ..Progress::default() }
+}
+
+pub(crate) fn steps_inside(call: &str, steps: Vec<Step>) -> Progress {
+    Progress { call: Some(call.to_owned()), ..steps_alone(steps) }
 }

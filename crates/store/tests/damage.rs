@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use hart_kernel::{Begun, EffectKey};
-use hart_runtime::port::{Effects, EventScope, Events, Leases, Runs, Steps, Store, StoreError, StoredEvent};
+use hart_runtime::port::{
+    Effects, EventScope, Events, Leases, Runs, Steps, Store, StoreError, StoredEvent, Threads,
+};
 use hart_store::SqliteStore;
 use hart_types::{EventId, MultitaskStrategy};
 use serde_json::json;
 
-use crate::conformance::{admit, claim, make, run, step};
+use crate::conformance::{admit, claim, make, run, step, steps_alone, steps_inside};
 
 const SMALL: &str = "said in a few words";
 
@@ -27,7 +29,7 @@ async fn file(dir: &Path) -> PathBuf {
             step(&id(2), Some(&id(1)), "run", &[("messages", json!({"text": large}))]),
             step(&id(3), Some(&id(2)), "run", &[]),
         ];
-        store.append_steps(&thread, steps, Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(steps), &lease).await.unwrap();
         let events = (0..3).map(|n| StoredEvent {
             id: EventId { ms: 1, seq: lease.token + n },
             run: lease.run.clone(),
@@ -36,7 +38,7 @@ async fn file(dir: &Path) -> PathBuf {
         });
         store.append_events(events.collect(), &lease).await.unwrap();
         let inside = step(&format!("inside {name}"), None, "child", &[]);
-        store.append_child_steps(&thread, "call", vec![inside], &lease).await.unwrap();
+        store.append_progress(steps_inside("call", vec![inside]), &lease).await.unwrap();
         let begun = Begun {
             key: EffectKey::from(format!("key-{name}")),
             tool: "send".into(),
@@ -87,7 +89,7 @@ async fn a_bit_that_fell_over_in_a_message_an_event_or_a_step_is_noticed() {
     for (words, told) in [
         ("one: said in", "`messages` in step one-step-1"),
         ("one at length at", "`messages` in step one-step-2"),
-        ("one was told", "event 1-"),
+        ("one was told", "of run run-one"),
         ("one-step-3", "the newest step of thread one"),
         ("inside one", "a step inside call call of run run-one"),
         ("{\"before\":\"one", "call c of `send` in run run-one"),
@@ -119,10 +121,10 @@ async fn a_blob_or_a_step_that_is_missing_is_noticed() {
 /// Numbers have no words to look for in the file.
 #[tokio::test]
 async fn a_number_that_changed_is_noticed() {
-    let last = "(SELECT max(seq) FROM events WHERE thread = 'one')";
+    let row = "(SELECT min(first) FROM events)";
     for (damage, told) in [
-        (format!("UPDATE events SET ms = 3 WHERE seq = {last}"), "event 3-"),
-        (format!("UPDATE events SET seq = seq + 64 WHERE seq = {last}"), "event 1-"),
+        (format!("UPDATE events SET last = last - 1 WHERE first = {row}"), "of run run-one"),
+        (format!("UPDATE events SET first = first + 1 WHERE first = {row}"), "of run run-one"),
         ("UPDATE steps SET number = 7 WHERE id = 'one-step-2'".to_owned(), "step one-step-2"),
         ("UPDATE steps SET created_at = 7 WHERE id = 'one-step-2'".to_owned(), "step one-step-2"),
         ("UPDATE steps SET source = '\"input\"' WHERE id = 'one-step-2'".to_owned(), "step one-step-2"),
@@ -215,4 +217,24 @@ async fn a_log_that_was_cut_is_used_as_far_as_it_goes_and_no_number_is_given_aga
         found.numbers().await.unwrap() > later,
         "whoever has seen a number must not be shown another event by it"
     );
+}
+
+/// How far the log was is what tells a database that lost its end from one whose threads are gone.
+#[tokio::test]
+async fn the_highest_number_outlives_its_event() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path()).await;
+    let newest = |path: &Path| -> i64 {
+        let db = rusqlite::Connection::open(path).unwrap();
+        let sql = "SELECT max(next, coalesce((SELECT max(last) FROM events), 0)) FROM counters WHERE name = 'written'";
+        db.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let before = newest(&path);
+    let store = SqliteStore::open(&path).unwrap();
+    for thread in ["other", "one"] {
+        assert!(store.delete_thread(&thread.into()).await.unwrap());
+    }
+    drop(store);
+    assert!(before > 0);
+    assert_eq!(newest(&path), before);
 }

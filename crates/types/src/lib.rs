@@ -6,6 +6,7 @@ mod address;
 mod content;
 mod id;
 mod interrupt;
+mod json_type;
 mod message;
 mod run;
 mod secrets;
@@ -19,6 +20,7 @@ pub use id::{
     AssistantId, CheckpointId, CronId, MessageId, NodeId, RunId, SandboxId, ThreadId, ToolCallId, UserId,
 };
 pub use interrupt::{Interrupt, Resume};
+pub use json_type::json_type;
 pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
 pub use run::{
     CancelAction, Durability, EventId, IfExists, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect,

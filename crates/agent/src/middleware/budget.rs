@@ -93,7 +93,7 @@ impl Middleware for Budget {
                 account.take_answer(cx);
                 // First what was granted, then what was used: in between there must be time left.
                 cx.budget.extend(&account.held().ledger.granted);
-                cx.budget.carry(&ledger.used);
+                cx.budget.carry(&ledger.used, &ledger.counted);
             }
             _ => account.held().ledger.run = Some(cx.run_id.clone()),
         }
@@ -184,7 +184,8 @@ impl Middleware for Budget {
         }
         // Tools, time and answers since the last model call.
         let account = cx.scratch.get_or_default::<Account>();
-        Ok(Update::none().set::<Spending>(account.ledger(cx)).into())
+        let ledger = account.ledger(cx);
+        Ok(Update::none().set::<Spending>(Ledger { counted: ledger.used, ..ledger }).into())
     }
 }
 

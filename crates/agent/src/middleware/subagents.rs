@@ -3,7 +3,6 @@
 //! Invariant: a delegation that is not made is answered with why; one that is made enters the ledger.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use hart_kernel::{
     Command, HookError, HookResult, Middleware, ModelNext, ModelRequest, ModelResponse, RunContext, Schema,
@@ -15,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::{RunUsage, UsageTotals};
 use crate::subagents::{
     Delegated, Delegations, Kind, OnExcess, Outcomes, Recall, Reminded, SubagentsConfig, TASK, Task, Turn,
-    TurnWrite,
+    TurnWrite, answer_in,
 };
 use crate::{Delegation, Listed};
 
@@ -24,7 +23,7 @@ use crate::{Delegation, Listed};
 /// - Of one answer `max_concurrent` work at a time; the others wait for their turn or are refused (`on_excess`). In a run
 ///   there are `max_total_per_run`.
 /// - A subagent gets a share of what the run has left (tokens, money, calls, time), and never more than its own limits.
-///   At a limit it makes its last call without tools and reports what it has. One that takes too long or says nothing for
+///   All of a run together have `max_tokens_per_run`. At a limit it makes its last call without tools and reports what it has. One that takes too long or says nothing for
 ///   `progress_timeout_seconds` is ended, and the last it said is its result.
 /// - What it asks a person is asked by the run; the answer goes back to it.
 /// - What was delegated is kept in the state key `delegations`. Where results are no longer in the conversation (it was
@@ -61,7 +60,7 @@ impl Subagents {
 
     /// Why a delegation is not made, or how it is. One that is made counts from here on.
     fn admit(&self, cx: &RunContext, request: &ToolRequest) -> Admission {
-        let answer = answer_of(request);
+        let answer = answer_in(&request.state);
         let turn = request.state.get::<Turn>();
         let (before, of_answer) = turn.map_or((0, 0), |turn| turn.counted(answer.as_ref()));
         let on_their_way = cx.scratch.get_or_default::<OnTheirWay>();
@@ -108,8 +107,7 @@ impl Middleware for Subagents {
         if self.kinds.is_empty() {
             return Vec::new();
         }
-        let patience = Duration::try_from_secs_f64(self.config.progress_timeout_seconds);
-        vec![Arc::new(Task::new(Arc::clone(&self.kinds), patience.unwrap_or(Duration::MAX)))]
+        vec![Arc::new(Task::new(Arc::clone(&self.kinds), &self.config))]
     }
 
     async fn before_agent(&self, cx: &RunContext, state: &State) -> HookResult {
@@ -155,14 +153,14 @@ impl Middleware for Subagents {
             Admission::AtOnce => None,
         };
         let id = request.call.id.clone().unwrap_or_else(|| "".into());
-        let answer = answer_of(&request);
+        let answer = answer_in(&request.state);
         let counts_usage = request.state.get::<RunUsage>().is_some();
         let mut made = next.run(request).await?;
         let Some(outcome) = cx.scratch.get_or_default::<Outcomes>().take(&id) else { return Ok(made) };
         outcome.mark(&mut made.message);
         let mut update = Update::none()
             .set::<Delegations>(Delegated::of(&id, root(cx), &outcome))
-            .set::<Turn>(TurnWrite::Sent { answer });
+            .set::<Turn>(TurnWrite::Sent { answer, tokens: outcome.tokens });
         if counts_usage {
             update.extend(booked(cx, outcome.usage));
         }
@@ -172,10 +170,15 @@ impl Middleware for Subagents {
 
     async fn after_agent(&self, cx: &RunContext, state: &State) -> HookResult {
         let mut update = Update::none();
-        if cx.is_paused() && state.get::<RunUsage>().is_some() {
+        if cx.is_paused() {
             // What they have used so far is this run's; the one that resumes them counts anew.
-            for usage in cx.scratch.get_or_default::<Outcomes>().take_waiting() {
-                update.extend(booked(cx, usage));
+            let counts_usage = state.get::<RunUsage>().is_some();
+            for (usage, waiting) in cx.scratch.get_or_default::<Outcomes>().take_waiting() {
+                let answer = answer_in(state);
+                update.extend(Update::none().set::<Turn>(TurnWrite::Waiting { answer, waiting }));
+                if counts_usage {
+                    update.extend(booked(cx, usage));
+                }
             }
         }
         Ok(update.into())
@@ -211,11 +214,6 @@ impl Turns {
 /// Those of an answer that were let through and are not in the state yet. Never held across an await.
 #[derive(Default)]
 struct OnTheirWay(Mutex<(Option<MessageId>, u32)>);
-
-/// The answer that a call stands in.
-fn answer_of(request: &ToolRequest) -> Option<MessageId> {
-    request.state.messages().iter().rev().find(|message| message.as_ai().is_some())?.id.clone()
-}
 
 fn refused(call: &Arc<ToolCall>, why: &str) -> ToolOutcome {
     let id = call.id.clone().unwrap_or_else(|| "".into());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hart_kernel::{Agent, BuildError, ChatModel, Middleware, ModelSettings, OutputFormat, Placed, Tool};
 use hart_sandbox::Tier;
 
-use super::{BASH, Kind, NEVER, Subagent, SubagentsConfig};
+use super::{BASH, Kind, NEVER, Subagent, SubagentsConfig, parts};
 use crate::middleware::{Sandbox, Skills};
 use crate::{Features, WorkingDirectory, chain};
 
@@ -80,7 +80,7 @@ fn kind(
     shared: &[Arc<dyn Tool>],
     it: Subagent,
 ) -> Result<Kind, BuildError> {
-    let mut features = around.features.clone();
+    let mut features = parts::features(around.features, &it.parts);
     let tools = match it.permissions.clone() {
         None => chosen(shared.to_vec(), &it)?,
         Some(permissions) => {

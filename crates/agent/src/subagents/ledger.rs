@@ -115,19 +115,55 @@ pub(crate) struct Sent {
     before: u32,
     answer: Option<MessageId>,
     of_answer: u32,
+    /// What those have used, counted in the same way.
+    #[serde(default)]
+    tokens_before: u64,
+    #[serde(default)]
+    tokens_of_answer: u64,
 }
 
-/// A task begins, or somebody was sent by an answer.
+/// A task begins, or somebody was sent by an answer. What is written down is told apart by its fields, so one that has
+/// more of them stands first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum TurnWrite {
     Begun(RunId),
-    Sent { answer: Option<MessageId> },
+    /// Those that wait for a person have used so much.
+    Waiting {
+        answer: Option<MessageId>,
+        waiting: u64,
+    },
+    Sent {
+        answer: Option<MessageId>,
+        #[serde(default)]
+        tokens: u64,
+    },
 }
 
 impl Sent {
     fn begun(run: RunId) -> Self {
-        Self { run, before: 0, answer: None, of_answer: 0 }
+        Self { run, before: 0, answer: None, of_answer: 0, tokens_before: 0, tokens_of_answer: 0 }
+    }
+
+    /// What was used by those that were sent before this answer, and by those that were sent by it.
+    pub(super) fn tokens(&self, answer: Option<&MessageId>) -> (u64, u64) {
+        match self.answer.as_ref() == answer {
+            true => (self.tokens_before, self.tokens_of_answer),
+            false => (self.tokens_before + self.tokens_of_answer, 0),
+        }
+    }
+
+    fn and(self, answer: Option<MessageId>, sent: u32, used: u64) -> Self {
+        let (before, of_answer) = self.counted(answer.as_ref());
+        let (tokens_before, tokens_of_answer) = self.tokens(answer.as_ref());
+        Self {
+            run: self.run,
+            before,
+            of_answer: of_answer + sent,
+            tokens_before,
+            tokens_of_answer: tokens_of_answer + used,
+            answer,
+        }
     }
 
     /// How many were sent before this answer, and how many by it: some may have come back before a pause.
@@ -146,15 +182,18 @@ impl StateKey for Turn {
     const SCOPE: Scope = Scope::Private;
 
     fn reduce(current: Option<Sent>, write: TurnWrite) -> Result<Sent, ReduceError> {
+        let current = || current.unwrap_or_else(|| Sent::begun("".into()));
         Ok(match write {
             TurnWrite::Begun(run) => Sent::begun(run),
-            TurnWrite::Sent { answer } => {
-                let current = current.unwrap_or_else(|| Sent::begun("".into()));
-                let (before, of_answer) = current.counted(answer.as_ref());
-                Sent { before, of_answer: of_answer + 1, answer, ..current }
-            }
+            TurnWrite::Waiting { answer, waiting } => current().and(answer, 0, waiting),
+            TurnWrite::Sent { answer, tokens } => current().and(answer, 1, tokens),
         })
     }
+}
+
+/// The answer that the calls of a state stand in.
+pub(crate) fn answer_in(state: &State) -> Option<MessageId> {
+    state.messages().iter().rev().find(|message| message.as_ai().is_some())?.id.clone()
 }
 
 /// Where in the conversation the ledger is repeated: the same place in every request, so that the start of the

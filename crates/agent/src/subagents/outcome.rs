@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use hart_kernel::{Ended, RunError, RunReport};
+use hart_kernel::{Ended, RunError, RunReport, Timestamp};
 use hart_types::{Body, Message, ToolCallId, ToolStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -48,6 +48,12 @@ pub(crate) struct Outcome {
     /// The report, or what had been said when it was cut.
     pub(crate) said: String,
     pub(crate) usage: UsageTotals,
+    /// What it took of what subagents have together.
+    pub(crate) tokens: u64,
+    /// Why nobody can be sent after it.
+    pub(crate) was_last: Option<String>,
+    /// From its first step to its end, in milliseconds; also over a crash, or while it waited for an answer.
+    pub(crate) took: i64,
 }
 
 /// What a subagent's run came to; nothing while it waits for an answer. `stalled` is for how long it had been silent, if
@@ -58,6 +64,7 @@ pub(super) fn judge(
     report: &RunReport,
     turns: (u64, Option<u64>),
     stalled: Option<f64>,
+    took: i64,
 ) -> Option<Outcome> {
     let last = report.state().messages().iter().rev().find(|message| says_something(message));
     let said = last.map(|message| message.text().trim().to_owned()).unwrap_or_default();
@@ -89,7 +96,15 @@ pub(super) fn judge(
         error,
         said,
         usage: usage(report),
+        tokens: 0,
+        was_last: None,
+        took,
     })
+}
+
+/// In milliseconds. A clock that was set back has measured nothing.
+pub(super) fn took(began: Timestamp, ended: Timestamp) -> i64 {
+    (ended.as_millisecond() - began.as_millisecond()).max(0)
 }
 
 pub(super) fn usage(report: &RunReport) -> UsageTotals {
@@ -132,7 +147,7 @@ impl Outcome {
             true => String::new(),
             false => format!("\nThe last it said: {}", self.said),
         };
-        match self.status {
+        let text = match self.status {
             Status::Completed => {
                 let capped = match self.stop_reason.as_deref() {
                     Some(reason) => format!(" (it was ended early: {reason}; the report may be incomplete)"),
@@ -143,6 +158,12 @@ impl Outcome {
             Status::Failed => format!("Task failed. Error: {error}{partly}"),
             Status::Cancelled => format!("Task cancelled. Error: {error}{partly}"),
             Status::TimedOut => format!("Task timed out. Error: {error}{partly}"),
+        };
+        match &self.was_last {
+            Some(why) => {
+                format!("{text}\n[BUDGET] Nobody can be sent after it: {why}. Do the rest yourself.")
+            }
+            None => text,
         }
     }
 
@@ -158,6 +179,7 @@ impl Outcome {
             (key): value,
             "usage": tokens(&self.usage),
             "model_name": self.model,
+            "duration_ms": self.took,
         })
     }
 
@@ -174,6 +196,7 @@ impl Outcome {
             ("subagent_result_sha256", Some(sha256(&self.said).into())),
             ("subagent_model_name", Some(self.model.clone().into())),
             ("subagent_token_usage", Some(tokens(&self.usage))),
+            ("subagent_duration_ms", Some(self.took.into())),
         ];
         let marks = marks.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         message.additional_kwargs.extend(marks);
@@ -201,7 +224,7 @@ pub(crate) struct Outcomes(
 struct Ends {
     ended: HashMap<ToolCallId, Outcome>,
     /// What those have used that wait for an answer.
-    waiting: Vec<UsageTotals>,
+    waiting: Vec<(UsageTotals, u64)>,
 }
 
 impl Outcomes {
@@ -209,15 +232,15 @@ impl Outcomes {
         self.held().ended.insert(task.clone(), outcome);
     }
 
-    pub(super) fn put_waiting(&self, usage: UsageTotals) {
-        self.held().waiting.push(usage);
+    pub(super) fn put_waiting(&self, usage: UsageTotals, tokens: u64) {
+        self.held().waiting.push((usage, tokens));
     }
 
     pub(crate) fn take(&self, task: &ToolCallId) -> Option<Outcome> {
         self.held().ended.remove(task)
     }
 
-    pub(crate) fn take_waiting(&self) -> Vec<UsageTotals> {
+    pub(crate) fn take_waiting(&self) -> Vec<(UsageTotals, u64)> {
         std::mem::take(&mut self.held().waiting)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a word of the schema that is not known here asks for nothing; what is refused is named with its place.
 
+use hart_types::json_type;
 use serde_json::{Map, Value};
 
 /// What does not fit, or nothing.
@@ -81,7 +82,7 @@ fn of_value(schema: &Map<String, Value>, value: &Value, at: &str) -> Option<Stri
         _ => Vec::new(),
     };
     if !kinds.is_empty() && !kinds.iter().any(|kind| is(value, kind)) {
-        return Some(format!("`{at}` is {}, not {}", kind_of(value), kinds.join(" or ")));
+        return Some(format!("`{at}` is {}, not {}", json_type(value), kinds.join(" or ")));
     }
     let choices = schema.get("enum").and_then(Value::as_array);
     if choices.is_some_and(|choices| !choices.contains(value))
@@ -104,18 +105,7 @@ fn is(value: &Value, kind: &str) -> bool {
     match kind {
         "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
         "number" => value.is_number(),
-        kind => kind_of(value) == kind,
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        kind => json_type(value) == kind,
     }
 }
 

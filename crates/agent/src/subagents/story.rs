@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hart_kernel::{AgentEvent, EventSink, async_trait};
+use hart_kernel::{AgentEvent, EventSink, Timestamp, async_trait};
 use hart_types::{Message, ToolCallId};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -35,10 +35,10 @@ impl Story {
         Arc::new(Self { outer, task: task.clone(), model: kind.model.clone(), so_far: Mutex::new(so_far) })
     }
 
-    pub(super) async fn begins(&self, description: &str, kind: &Kind) {
+    pub(super) async fn begins(&self, description: &str, kind: &Kind, at: Timestamp) {
         let event = json!({
             "type": "task_started", "task_id": self.task, "description": description,
-            "model_name": self.model, "subagent_type": kind.name,
+            "model_name": self.model, "subagent_type": kind.name, "started_at": at,
         });
         self.tell(event).await;
     }

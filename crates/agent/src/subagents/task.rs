@@ -13,9 +13,9 @@ use hart_types::Message;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::outcome::{self, Outcomes};
+use super::outcome::{self, Outcome, Outcomes};
 use super::story::Story;
-use super::{Kind, share};
+use super::{Kind, Pool, SubagentsConfig, share};
 use crate::middleware::ActiveSkills;
 
 pub(crate) const TASK: &str = "task";
@@ -24,6 +24,8 @@ pub(crate) struct Task {
     kinds: Arc<[Kind]>,
     /// After which silence a subagent is ended.
     patience: Duration,
+    /// What all of a run may use together.
+    in_all: Option<u64>,
     spec: Arc<ToolSpec>,
 }
 
@@ -38,7 +40,9 @@ struct Args {
 }
 
 impl Task {
-    pub(crate) fn new(kinds: Arc<[Kind]>, patience: Duration) -> Self {
+    pub(crate) fn new(kinds: Arc<[Kind]>, config: &SubagentsConfig) -> Self {
+        let patience = Duration::try_from_secs_f64(config.progress_timeout_seconds).unwrap_or(Duration::MAX);
+        let in_all = Some(config.max_tokens_per_run).filter(|tokens| *tokens > 0);
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
         let list: String =
             kinds.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.description)).collect();
@@ -64,7 +68,7 @@ impl Task {
             // What it has done is in a log of its own: a second call goes on there.
             effect: Effect::Idempotent,
         };
-        Self { kinds, patience, spec: Arc::new(spec) }
+        Self { kinds, patience, in_all, spec: Arc::new(spec) }
     }
 
     fn kind(&self, named: Option<&str>) -> Result<&Kind, ToolError> {
@@ -101,28 +105,33 @@ impl Tool for Task {
         if prompt.trim().is_empty() {
             return Err(ToolError::Arguments("`prompt` is empty: say what is to be done".to_owned()));
         }
-        let limits = share::limits(kind, args.max_turns, &cx.run.budget.remaining(), cx.state);
-        let child = match Child::enter(cx, &kind.agent, &limits).await {
+        let drawn = cx.run.scratch.get_or_default::<Pool>().draw(cx.run, cx.state, self.in_all);
+        let in_all = share::in_all(kind, args.max_turns, drawn.share);
+        let from_now = share::of_what_is_left(&cx.run.budget.remaining(), cx.state);
+        let child = match Child::enter_within(cx, &kind.agent, &drawn.own, &in_all, &from_now).await {
             Ok(child) => child,
-            Err(NotEntered::Exhausted(exhausted)) => {
-                let text =
-                    format!("nobody was sent: {exhausted}. Do it yourself, or answer with what you have");
-                return Err(ToolError::Failed(text));
-            }
+            Err(NotEntered::Exhausted(exhausted)) => return Err(nobody_was_sent(&exhausted.to_string())),
             Err(NotEntered::Log(error)) => return Err(ToolError::Fatal(Box::new(error))),
         };
+        // One that had begun goes on, and ends with what it has.
+        if let Some(why) = drawn.spent().filter(|_| !child.goes_on()) {
+            return Err(nobody_was_sent(&why));
+        }
         let story = Story::new(Arc::clone(&cx.run.events), cx.call_id, kind);
         let child = child.heard_by(|inner| story.hearing(inner));
+        let began = child.began().unwrap_or_else(|| cx.run.clock.now());
         if !child.goes_on() {
-            story.begins(&args.description, kind).await;
+            story.begins(&args.description, kind, began).await;
         }
         let (report, stalled) = self.watch(&child, &story, given(cx, kind, prompt)).await;
         let turns = (child.budget().used().model_calls, child.budget().limits().model_calls);
         let outcomes = cx.run.scratch.get_or_default::<Outcomes>();
-        let Some(outcome) = outcome::judge(kind, &args.description, &report, turns, stalled) else {
-            outcomes.put_waiting(outcome::usage(&report));
+        let took = outcome::took(began, cx.run.clock.now());
+        let Some(outcome) = outcome::judge(kind, &args.description, &report, turns, stalled, took) else {
+            outcomes.put_waiting(outcome::usage(&report), drawn.used());
             return Err(ToolError::Interrupts(report.values.interrupts().to_vec()));
         };
+        let outcome = Outcome { tokens: drawn.used(), was_last: drawn.spent(), ..outcome };
         story.tell(outcome.event(cx.call_id)).await;
         let text = outcome.text();
         outcomes.put(cx.call_id, outcome);
@@ -143,6 +152,10 @@ impl Task {
             }
         }
     }
+}
+
+fn nobody_was_sent(why: &str) -> ToolError {
+    ToolError::Failed(format!("nobody was sent: {why}. Do it yourself, or answer with what you have"))
 }
 
 /// The task, and the skills whose tools its sender is held to: delegation is no way around them.

@@ -51,50 +51,53 @@ fn interrupt_on(tree: &Node, findings: &mut Findings) -> InterruptOn {
     })
 }
 
-#[derive(Deserialize)]
-struct PermissionsSection {
-    #[serde(default)]
-    rules: Vec<FilesystemPermission>,
-    #[serde(default)]
-    allow_bash: bool,
+/// Rules for files, of the agent or of one of its subagents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FileRules {
+    pub rules: Vec<FilesystemPermission>,
+    pub allow_bash: bool,
+}
+
+impl FileRules {
+    /// What they say, or what is wrong with them and what to do.
+    pub(crate) fn read(&self) -> Result<FilePermissions, (String, String)> {
+        let rules = Permissions::new(self.rules.clone()).map_err(|error| match error {
+            SandboxError::BadConfig { what, fix } => (what, fix),
+            error => (error.to_string(), "see `hart config explain permissions`".to_owned()),
+        })?;
+        Ok(FilePermissions { rules, allow_bash: self.allow_bash })
+    }
 }
 
 fn permissions(tree: &Node, tools: &ToolsConfig, findings: &mut Findings) -> Option<FilePermissions> {
     let section = section(tree, "permissions", findings)?;
     let mark = section.get("rules").unwrap_or(section).mark.clone();
-    let PermissionsSection { rules, allow_bash } = match serde_json::from_value(section.to_json()) {
-        Ok(section) => section,
+    let written: FileRules = match serde_json::from_value(section.to_json()) {
+        Ok(written) => written,
         Err(error) => {
             let help = "operations are read and write; modes are allow, deny and interrupt";
             findings.problem(&mark, format!("permissions.rules: {error}"), help);
             return None;
         }
     };
-    let rules = match Permissions::new(rules) {
-        Ok(rules) => rules,
-        Err(SandboxError::BadConfig { what, fix }) => {
+    let read = match written.read() {
+        Ok(read) => read,
+        Err((what, fix)) => {
             findings.problem(&mark, format!("permissions.rules: {what}"), fix);
             return None;
         }
-        Err(error) => {
-            findings.problem(
-                &mark,
-                format!("permissions.rules: {error}"),
-                "see `hart config explain permissions`",
-            );
-            return None;
-        }
     };
-    if rules.is_empty() {
+    if read.rules.is_empty() {
         return None;
     }
-    if !allow_bash && tools.allows("bash") {
+    if !read.allow_bash && tools.allows("bash") {
         let what = "permissions: the rules do not hold for commands, and the tool bash is on";
         let help =
             "list the tools without bash in `tools`, or set `permissions.allow_bash: true` if this is meant";
         findings.problem(&section.mark, what, help);
     }
-    Some(FilePermissions { rules, allow_bash })
+    Some(read)
 }
 
 /// The names of the provider that is built in.

@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hart_agent::{OnExcess, Subagent, SubagentsConfig, TokenBudget};
+use hart_agent::{OnExcess, Part, Subagent, SubagentsConfig, TokenBudget};
 use hart_knowledge::skills::{Skill, SkillAgent, native_tool};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
+use super::consent::FileRules;
 use super::nearest::nearest;
 use super::node::Node;
 use super::problem::Findings;
@@ -65,12 +67,37 @@ pub struct SubagentEntry {
     pub max_turns: Option<u32>,
     pub timeout_seconds: Option<f64>,
     pub token_budget: Option<TokenBudget>,
+    /// What of its chain it has or does without, by name.
+    pub middleware: BTreeMap<String, bool>,
+    /// Instead of the agent's own.
+    pub permissions: Option<FileRules>,
+    /// A JSON schema that its report must fit.
+    pub response_format: Option<Map<String, Value>>,
 }
 
 impl SubagentEntry {
     /// The configured model it names.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref().filter(|name| *name != "inherit")
+    }
+
+    /// What it has or does without, or what is wrong with the first name that nobody knows.
+    pub(crate) fn parts(&self) -> Result<Vec<(Part, bool)>, UnknownPart<'_>> {
+        let named = self.middleware.iter().map(|(name, on)| match Part::named(name) {
+            Some(part) => Ok((part, *on)),
+            None => Err(UnknownPart(name)),
+        });
+        named.collect()
+    }
+
+    /// Whether its rules for files can be passed by a command, and nobody has said that this is meant.
+    pub(crate) fn passes_its_rules(&self) -> bool {
+        let has_bash = |names: &Option<Vec<String>>| {
+            names.as_ref().map(|names| names.iter().any(|name| native_tool(name) == "bash"))
+        };
+        let runs_commands =
+            has_bash(&self.tools).unwrap_or(true) && has_bash(&self.disallowed_tools) != Some(true);
+        runs_commands && self.permissions.as_ref().is_some_and(|rules| !rules.allow_bash)
     }
 
     /// One that a skill brings along. It has no tool that the skill itself does not allow.
@@ -95,6 +122,26 @@ impl SubagentEntry {
             max_turns: agent.max_turns,
             timeout_seconds: agent.timeout_seconds,
             token_budget: None,
+            middleware: BTreeMap::new(),
+            permissions: None,
+            response_format: None,
+        }
+    }
+}
+
+/// A name that is no part's.
+pub(crate) struct UnknownPart<'a>(&'a str);
+
+impl UnknownPart<'_> {
+    pub(crate) fn what(&self) -> String {
+        format!("a subagent does not choose about `{}`", self.0.escape_debug())
+    }
+
+    pub(crate) fn help(&self) -> String {
+        let all = Part::ALL.map(Part::name);
+        match nearest(self.0, all) {
+            Some(near) => format!("write `{near}`; there is: {}", all.join(", ")),
+            None => format!("name one of: {}", all.join(", ")),
         }
     }
 }
@@ -110,6 +157,7 @@ struct Section {
     token_budget: TokenBudget,
     on_excess: OnExcess,
     progress_timeout_seconds: f64,
+    max_tokens_per_run: u64,
     agents: BTreeMap<String, SubagentEntry>,
     custom_agents: BTreeMap<String, SubagentEntry>,
     remote: BTreeMap<String, RemoteEntry>,
@@ -125,6 +173,7 @@ impl Default for Section {
             token_budget,
             on_excess,
             progress_timeout_seconds,
+            max_tokens_per_run,
         } = SubagentsConfig::default();
         Self {
             enabled: None,
@@ -135,6 +184,7 @@ impl Default for Section {
             token_budget,
             on_excess,
             progress_timeout_seconds,
+            max_tokens_per_run,
             agents: BTreeMap::new(),
             custom_agents: BTreeMap::new(),
             remote: BTreeMap::new(),
@@ -166,6 +216,7 @@ impl DelegationConfig {
                 token_budget: read.token_budget,
                 on_excess: read.on_excess,
                 progress_timeout_seconds: read.progress_timeout_seconds,
+                max_tokens_per_run: read.max_tokens_per_run,
             },
             overrides: read.agents,
             custom: read.custom_agents,
@@ -197,6 +248,21 @@ fn check(tree: &Node, kind: &str, name: &str, entry: &SubagentEntry, findings: &
         let help = "write a number of seconds above zero";
         findings.problem(&node.mark, format!("{path}.timeout_seconds: no time at all"), help);
     }
+    if let Some(Err((what, fix))) = entry.permissions.as_ref().map(FileRules::read) {
+        let mark = node.get("permissions").unwrap_or(node).mark.clone();
+        findings.problem(&mark, format!("{path}.permissions.rules: {what}"), fix);
+    }
+    if let Err(unknown) = entry.parts() {
+        let section = node.get("middleware").unwrap_or(node);
+        let mark = section.get(unknown.0).unwrap_or(section).mark.clone();
+        findings.problem(&mark, format!("{path}.middleware: {}", unknown.what()), unknown.help());
+    }
+    if entry.passes_its_rules() {
+        let what =
+            format!("{path}.permissions: the rules do not hold for commands, and it has the tool bash");
+        let help = "leave bash out of its `tools`, or set `allow_bash: true` if this is meant";
+        findings.problem(&node.mark, what, help);
+    }
     if entry.max_turns == Some(0) {
         findings.problem(&node.mark, format!("{path}.max_turns: no turn at all"), "write at least 1");
     }
@@ -217,7 +283,8 @@ fn check(tree: &Node, kind: &str, name: &str, entry: &SubagentEntry, findings: &
 
 /// What `agents` changes; the rest of one is said where it is made.
 fn check_override(tree: &Node, path: &str, name: &str, node: &Node, findings: &mut Findings) {
-    for key in ["description", "system_prompt", "tools", "disallowed_tools"] {
+    for key in ["description", "system_prompt", "tools", "disallowed_tools", "permissions", "response_format"]
+    {
         if let Some(field) = node.get(key) {
             let help = "say it in `subagents.custom_agents`; one of a built-in's name takes its place";
             findings.problem(&field.mark, format!("{path}.{key}: this is not changed here"), help);

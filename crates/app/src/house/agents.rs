@@ -9,6 +9,7 @@ use hart_kernel::async_trait;
 use serde_json::{Map, Value, json};
 
 use crate::agent_folders::{NotSaved, OwnAgent};
+use crate::choice::{self, ChooseError};
 use crate::workshop::Workshop;
 
 #[async_trait]
@@ -32,6 +33,12 @@ impl Agents for Workshop {
         soul: Option<String>,
         new: bool,
     ) -> Result<Value, FileError> {
+        // Its runs would be refused; whoever writes the name can mend it now.
+        if let Some(model) = settings.get("model").and_then(Value::as_str).filter(|model| !model.is_empty())
+            && let Err(error @ ChooseError::Unknown { .. }) = choice::choose(self, Some(model)).await
+        {
+            return Err(FileError::Refused(error.to_string()));
+        }
         let (folders, name) = (Arc::clone(&self.agents), name.to_owned());
         blocking(move || folders.save(&name, settings, soul, new).map(|agent| told(&agent))).await
     }

@@ -1,4 +1,4 @@
-//! Editing skills, for whoever asks over HTTP.
+//! Editing skills, for whoever asks over HTTP: the owner's own and those that were installed for everyone.
 //!
 //! Invariant: nothing here writes; `Evolution` does, as it does for agents.
 
@@ -18,12 +18,12 @@ use crate::workshop::Workshop;
 impl CustomSkills for Workshop {
     async fn list(&self) -> Vec<Value> {
         let catalogue = catalogue(self).await;
-        catalogue.all().filter(|skill| skill.root != Root::Public).map(|skill| told(skill)).collect()
+        catalogue.all().filter(|skill| skill.root != Root::Public).map(|skill| told(self, skill)).collect()
     }
 
     async fn read(&self, name: &str) -> Option<Value> {
         let skill = catalogue(self).await.get(name).filter(|skill| skill.root != Root::Public).cloned()?;
-        let mut told = told(&skill);
+        let mut told = told(self, &skill);
         let package = tokio::task::spawn_blocking(move || skill.package()).await.ok()?.ok()?;
         told.as_object_mut()?.insert("content".to_owned(), package.text(MANIFEST)?.into());
         Some(told)
@@ -38,8 +38,8 @@ impl CustomSkills for Workshop {
     }
 
     async fn history(&self, name: &str) -> Result<Vec<Value>, FileError> {
-        let (evolution, name) = (self.evolution(Reviewer::default()), name.to_owned());
-        let known = catalogue(self).await.get(&name).is_some_and(|skill| skill.root != Root::Public);
+        let (known, evolution) = self.evolution(name, Reviewer::default()).await;
+        let name = name.to_owned();
         let read = tokio::task::spawn_blocking(move || versions(&evolution, &name));
         let history = read.await.map_err(|error| FileError::Failed(error.to_string()))??;
         if history.is_empty() && !known {
@@ -49,8 +49,8 @@ impl CustomSkills for Workshop {
     }
 
     async fn roll_back(&self, name: &str, index: i64) -> Result<(), FileError> {
-        let history = self.evolution(Reviewer::default()).history(name).map_err(refused)?;
-        let known = catalogue(self).await.get(name).is_some_and(|skill| skill.root != Root::Public);
+        let (known, evolution) = self.evolution(name, Reviewer::default()).await;
+        let history = evolution.history(name).map_err(refused)?;
         let version = match undone(&history, index) {
             Ok(version) => version,
             Err(_) if history.is_empty() && !known => return Err(FileError::NotFound),
@@ -63,12 +63,23 @@ impl CustomSkills for Workshop {
 impl Workshop {
     async fn change(&self, name: &str, change: Change) -> Result<(), FileError> {
         let reviewer = review::reviewer(self).await.map_err(|error| FileError::Refused(error.to_string()))?;
-        let changed = self.evolution(reviewer).apply(&review::context(), name, &change).await;
+        let (_, evolution) = self.evolution(name, reviewer).await;
+        let changed = evolution.apply(&review::context(), name, &change).await;
         changed.map(drop).map_err(refused)
     }
 
-    fn evolution(&self, reviewer: Reviewer) -> Evolution {
-        Evolution::new(Arc::clone(&self.skills), self.user_skills(&OWNER.into()), reviewer)
+    /// Who changes the skill of this name, and whether there is one. One that was deleted is whose it was.
+    async fn evolution(&self, name: &str, reviewer: Reviewer) -> (bool, Evolution) {
+        let root =
+            catalogue(self).await.get(name).map(|skill| skill.root).filter(|root| *root != Root::Public);
+        let everyones = Evolution::for_everyone(Arc::clone(&self.skills), reviewer.clone());
+        let own = Evolution::new(Arc::clone(&self.skills), self.user_skills(&OWNER.into()), reviewer);
+        let has = |evolution: &Evolution| evolution.history(name).is_ok_and(|history| !history.is_empty());
+        let of_everyone = match root {
+            Some(root) => root != Root::User,
+            None => !has(&own) && has(&everyones),
+        };
+        (root.is_some(), if of_everyone { everyones } else { own })
     }
 }
 

@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 use super::file;
 use crate::app::OWNER;
 use crate::workshop::Workshop;
-use crate::{home, review, wire};
+use crate::{home, review, shelf, wire};
 
 #[async_trait]
 impl Skills for Workshop {
     async fn skills(&self) -> Vec<Value> {
-        catalogue(self).await.all().map(|skill| told(skill)).collect()
+        catalogue(self).await.all().map(|skill| told(self, skill)).collect()
     }
 
     async fn skill(&self, name: &str) -> Option<Value> {
         let skill = Arc::clone(catalogue(self).await.get(name)?);
-        let mut told = told(&skill);
+        let mut told = told(self, &skill);
         // Read only where one is looked at: it may be long.
         let text = tokio::task::spawn_blocking(move || skill.text()).await;
         if let (Some(map), Ok(Ok(text))) = (told.as_object_mut(), text) {
@@ -87,17 +87,12 @@ fn in_full(error: &InstallError) -> String {
 pub(super) async fn catalogue(workshop: &Workshop) -> Arc<Catalogue> {
     let library = Arc::clone(&workshop.skills);
     let own = workshop.user_skills(&OWNER.into());
-    let looked = tokio::task::spawn_blocking(move || {
-        if let Err(error) = library.prepare_once() {
-            tracing::warn!(%error, "the skills that come with hart cannot be laid out");
-        }
-        library.catalogue(Some(&own), wire::now())
-    });
+    let looked = tokio::task::spawn_blocking(move || shelf::look(&library, &own));
     looked.await.unwrap_or_default()
 }
 
 /// As DeerFlow's clients see it.
-pub(super) fn told(skill: &Skill) -> Value {
+pub(super) fn told(workshop: &Workshop, skill: &Skill) -> Value {
     json!({
         "name": skill.name(),
         "description": skill.manifest.description,
@@ -105,6 +100,6 @@ pub(super) fn told(skill: &Skill) -> Value {
         // Its frontend has two kinds.
         "category": if skill.root == Root::Public { "public" } else { "custom" },
         "enabled": skill.enabled,
-        "editable": skill.root == Root::User,
+        "editable": workshop.skills.config().may_change(skill.root),
     })
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use hart_agent::{Subagent, SubagentBuilder};
 use hart_kernel::BuildError;
 use hart_knowledge::skills::Catalogue;
+use serde_json::Value;
 
 use super::helper;
-use crate::config::SubagentEntry;
+use crate::config::{FileRules, SubagentEntry};
 use crate::subagent_files;
 use crate::workshop::Workshop;
 
@@ -20,7 +21,10 @@ pub(super) fn of(workshop: &Workshop, skills: &Catalogue) -> Result<Vec<Subagent
     let mut entries: BTreeMap<String, SubagentEntry> = BTreeMap::new();
     let (files, bad) = subagent_files::read(&workshop.config.home);
     for problem in bad {
-        tracing::warn!("a subagent cannot be used: {problem}");
+        let message = problem.to_string();
+        if workshop.told.is_new(&problem.path, &message) {
+            tracing::warn!("a subagent cannot be used: {message}");
+        }
     }
     entries.extend(files.into_iter().filter(|(name, entry)| is_usable(workshop, name, entry)));
     entries.extend(config.custom.clone());
@@ -31,7 +35,8 @@ pub(super) fn of(workshop: &Workshop, skills: &Catalogue) -> Result<Vec<Subagent
             (Some(own), _) => lay_over(own, entry),
             (None, Some(built_in)) => all.push(set(workshop, built_in, entry)?.build()?),
             (None, None) => {
-                tracing::warn!("`subagents.agents.{name}` changes nothing: there is no such subagent");
+                let message = format!("`subagents.agents.{name}` changes nothing: there is no such subagent");
+                warn_once(workshop, name, message);
             }
         }
     }
@@ -40,7 +45,7 @@ pub(super) fn of(workshop: &Workshop, skills: &Catalogue) -> Result<Vec<Subagent
         let builder = Subagent::builder(name.as_str(), description).tolerant();
         match set(workshop, builder, entry)?.build() {
             Ok(subagent) => all.push(subagent),
-            Err(error) => tracing::warn!("a subagent cannot be used: {error}"),
+            Err(error) => warn_once(workshop, name, format!("a subagent cannot be used: {error}")),
         }
     }
     for subagent in &workshop.extensions.subagents {
@@ -65,9 +70,10 @@ fn of_skills(workshop: &Workshop, skills: &Catalogue, entries: &mut BTreeMap<Str
             None => None,
         };
         if let Some(why) = taken_by {
-            tracing::warn!(
+            let message = format!(
                 "the subagent `{name}` of the skill `{of}` is left out: {why}; rename it in its agents.yaml"
             );
+            warn_once(workshop, name, message);
             continue;
         }
         let entry = SubagentEntry::from_skill(skill, agent);
@@ -81,16 +87,48 @@ fn of_skills(workshop: &Workshop, skills: &Catalogue, entries: &mut BTreeMap<Str
 /// One that has no time, or names a model that is not there, is told of and left out.
 fn is_usable(workshop: &Workshop, name: &str, entry: &SubagentEntry) -> bool {
     if let Some(seconds) = entry.timeout_seconds.filter(|seconds| seconds.is_nan() || *seconds <= 0.0) {
-        tracing::warn!(
-            "the subagent `{name}` has {seconds} seconds and is left out; write a number above zero"
+        let message =
+            format!("the subagent `{name}` has {seconds} seconds and is left out; write a number above zero");
+        warn_once(workshop, name, message);
+        return false;
+    }
+    if let Some(Err((what, fix))) = entry.permissions.as_ref().map(FileRules::read) {
+        let message = format!("the subagent `{name}` is left out: its permissions: {what}; {fix}");
+        warn_once(workshop, name, message);
+        return false;
+    }
+    if let Err(unknown) = entry.parts() {
+        let (what, help) = (unknown.what(), unknown.help());
+        warn_once(
+            workshop,
+            name,
+            format!("the subagent `{name}` is left out: its middleware: {what}; {help}"),
         );
+        return false;
+    }
+    if entry.passes_its_rules() {
+        let message = format!(
+            "the subagent `{name}` is left out: its rules for files do not hold for commands; leave bash out of its \
+             tools, or set `allow_bash: true` if this is meant"
+        );
+        warn_once(workshop, name, message);
         return false;
     }
     let Some(model) = entry.model().filter(|name| workshop.config.model(name).is_none()) else { return true };
     let known: Vec<&str> = workshop.config.models.iter().map(|model| model.name.as_str()).collect();
     let known = known.join(", ");
-    tracing::warn!("the subagent `{name}` names the model `{model}`, which is not there; there is: {known}");
+    let message =
+        format!("the subagent `{name}` names the model `{model}`, which is not there; there is: {known}");
+    warn_once(workshop, name, message);
     false
+}
+
+/// Runs are many; what is wrong with the one subagent is told once, and again when the file it may be in changed.
+fn warn_once(workshop: &Workshop, name: &str, message: String) {
+    let file = workshop.config.home.join("agents").join(format!("{name}.md"));
+    if workshop.told.is_new(&file, &message) {
+        tracing::warn!("{message}");
+    }
 }
 
 fn set(
@@ -122,6 +160,16 @@ fn set(
     if let Some(budget) = entry.token_budget.as_ref().filter(|budget| budget.enabled) {
         builder = builder.max_tokens(budget.max_tokens);
     }
+    // What is wrong with them was told before.
+    if let Some(Ok(permissions)) = entry.permissions.as_ref().map(FileRules::read) {
+        builder = builder.permissions(permissions);
+    }
+    for (part, on) in entry.parts().unwrap_or_default() {
+        builder = builder.part(part, on);
+    }
+    if let Some(schema) = &entry.response_format {
+        builder = builder.result_schema(Value::Object(schema.clone()));
+    }
     Ok(builder)
 }
 
@@ -133,4 +181,5 @@ fn lay_over(own: &mut SubagentEntry, over: &SubagentEntry) {
     own.max_turns = over.max_turns.or(own.max_turns);
     own.timeout_seconds = over.timeout_seconds.or(own.timeout_seconds);
     own.token_budget = over.token_budget.or(own.token_budget.take());
+    own.middleware.extend(over.middleware);
 }

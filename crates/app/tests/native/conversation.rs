@@ -241,9 +241,11 @@ async fn what_a_subagent_did_can_be_read_later() {
     assert_eq!(world.get(&behind).await.as_array().unwrap().len() + 1, said.len());
     assert_eq!(world.get(&format!("{events}?event_types=subagent.step&task_id=b")).await, json!([]));
     let ends = world.get(&format!("{events}?event_types=subagent.start,subagent.end")).await;
+    let began = ends[0]["content"]["started_at"].clone();
+    assert!(began.is_string(), "{ends}");
     assert_eq!(
         ends[0]["content"],
-        json!({"task_id": "a", "description": "Look around", "subagent_type": "general-purpose"})
+        json!({"task_id": "a", "description": "Look around", "subagent_type": "general-purpose", "started_at": began})
     );
     assert_eq!(ends[1]["content"]["status"], "completed");
 }

@@ -165,3 +165,35 @@ async fn a_skill_is_taken_in_and_switched() {
         assert_eq!(world.call(method, "/api/skills/nobody", body).await.0, StatusCode::NOT_FOUND);
     }
 }
+
+#[tokio::test]
+async fn a_skill_that_was_taken_in_is_edited_deleted_and_brought_back() {
+    let world = World::new([review("allow", "fine"), review("allow", "fine")]).await;
+    let thread = world.thread().await;
+    let archive = Zip::new().file("haiku/SKILL.md", SKILL).finish();
+    world.upload(&thread, &[("haiku.skill", &archive)]).await;
+    let body = json!({"thread_id": thread, "path": "/mnt/user-data/uploads/haiku.skill"});
+    assert_eq!(world.call(Method::POST, "/api/skills/install", body).await.0, StatusCode::OK);
+    let at = "/api/skills/custom/haiku";
+    assert_eq!(world.get(at).await["editable"], true);
+    let better = SKILL.replace("Count syllables.", "Count them twice.");
+    let (status, edited) = world.call(Method::PUT, at, json!({ "content": better })).await;
+    assert_eq!((status, &edited["content"]), (StatusCode::OK, &json!(better)), "{edited}");
+
+    let folder = world.home.path().join(".hart/skills/custom/haiku");
+    assert!(folder.join("SKILL.md").exists());
+    let (status, gone) = world.call(Method::DELETE, at, Value::Null).await;
+    assert_eq!((status, gone), (StatusCode::OK, json!({"success": true})));
+    assert!(!folder.exists());
+    assert!(find(&world.get("/api/skills").await, "haiku").is_none());
+    assert_eq!(world.call(Method::DELETE, at, Value::Null).await.0, StatusCode::NOT_FOUND);
+
+    let actions = |history: Value| {
+        let entries = history["history"].as_array().unwrap().clone();
+        entries.iter().map(|entry| entry["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(actions(world.get(&format!("{at}/history")).await), ["before", "edit", "delete"]);
+    let (status, back) = world.call(Method::POST, &format!("{at}/rollback"), json!({})).await;
+    assert_eq!((status, &back["content"]), (StatusCode::OK, &json!(better)), "{back}");
+    assert!(folder.join("SKILL.md").exists(), "it is everyone's again");
+}

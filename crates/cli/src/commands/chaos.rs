@@ -62,9 +62,11 @@ pub(crate) struct ChaosArgs {
 }
 
 pub(crate) fn run(args: ChaosArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
-    let faults: Result<Vec<Fault>, String> = args.faults.iter().map(|name| name.trim().parse()).collect();
-    let faults =
-        faults.map_err(|known| Failure::usage("--faults names one that is not known").help(known))?;
+    let fault = |name: &String| {
+        let parsed = name.trim().parse::<Fault>();
+        parsed.map_err(|known| Failure::usage(format!("`{name}` is not a fault")).help(known))
+    };
+    let faults: Vec<Fault> = args.faults.iter().map(fault).collect::<Result<_, Failure>>()?;
     let session = Session::open(global, terminal)?;
     let env = Env::from_process();
     let program = std::env::current_exe()?;
@@ -131,6 +133,11 @@ fn print(report: &ChaosReport, terminal: &Terminal) -> Result<(), Failure> {
         for note in notes {
             terminal.line(&terminal.out.paint(Tone::Dim, format!("             {note}")))?;
         }
+    }
+    if rows.iter().any(|row| row.repeated_effects.is_none()) {
+        let why =
+            "repeated effects are counted where the task leaves marks: the default one, if the model does it";
+        terminal.line(&terminal.out.paint(Tone::Dim, why.to_owned()))?;
     }
     Ok(())
 }

@@ -37,10 +37,11 @@ Exit codes: 0 the same, 1 different or failed, 2 there is nothing to play.";
 pub(crate) struct ReplayArgs {
     #[command(subcommand)]
     action: Option<Action>,
-    /// The run, by its id in `hart runs`.
+    /// The run, by its whole id in `hart runs`.
     #[arg(value_name = "RUN", required = true)]
     run: Option<String>,
-    /// Go on by itself from this step, in a new thread; what comes before is as recorded.
+    /// Go on by itself from this step, in a new thread with a copy of the files as they are now; what comes before is
+    /// as recorded.
     #[arg(long, value_name = "STEP", value_parser = clap::value_parser!(u32).range(1..))]
     from: Option<u32>,
     /// The model to go on with, by its name in `hart models`; without it, the one the run had.
@@ -59,8 +60,10 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct DiffArgs {
+    /// One run, by its whole id in `hart runs`.
     #[arg(value_name = "A")]
     a: String,
+    /// The other.
     #[arg(value_name = "B")]
     b: String,
     /// Print JSON.

@@ -2,15 +2,18 @@
 //!
 //! Invariant: looking changes nothing; what speaks against a package is told before anything is written.
 
-use std::path::{Path, PathBuf};
+mod look;
+
+use std::path::PathBuf;
 
 use hart_app::App;
 use hart_app::knowledge::skills::{
-    Catalogue, Finding, Inspected, InstallError, InstallOptions, Level, Mistake, NotInLibrary, Severity,
-    Trouble, TroubleKind,
+    Catalogue, Finding, InstallError, InstallOptions, Level, Mistake, NotInLibrary, Severity, Trouble,
+    TroubleKind,
 };
 use serde_json::{Value, json};
 
+use self::look::{LookArgs, What};
 use crate::args::GlobalArgs;
 use crate::failure::{Exit, Failure};
 use crate::session::Session;
@@ -104,16 +107,6 @@ struct SwitchArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct LookArgs {
-    /// A folder, an archive, or the name of a skill; all skills without one.
-    #[arg(value_name = "PATH|NAME")]
-    targets: Vec<String>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, clap::Args)]
 struct ApproveArgs {
     name: String,
     /// Approve it although the scanner would not.
@@ -134,8 +127,8 @@ pub(crate) fn run(args: &SkillsArgs, global: &GlobalArgs, terminal: &Terminal) -
         Some(Action::Install(args)) => install(args, &session, terminal),
         Some(Action::Enable(args)) => switch(args, true, app, terminal),
         Some(Action::Disable(args)) => switch(args, false, app, terminal),
-        Some(Action::Lint(args)) => look(args, What::Mistakes, app, terminal),
-        Some(Action::Scan(args)) => look(args, What::Findings, app, terminal),
+        Some(Action::Lint(args)) => look::run(args, What::Mistakes, app, terminal),
+        Some(Action::Scan(args)) => look::run(args, What::Findings, app, terminal),
         Some(Action::Approve(args)) => approve(args, app, terminal),
     }
 }
@@ -157,7 +150,7 @@ fn list(args: &ListArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure
             true => (terminal.out.paint(Tone::Strong, name), ""),
             false => (terminal.out.paint(Tone::Dim, name), "off  "),
         };
-        let root = terminal.out.paint(Tone::Dim, format!("{:<6}", skill.root.name()));
+        let root = terminal.out.paint(Tone::Dim, format!("{:<9}", skill.root.name()));
         let description = skill.manifest.description.split_whitespace().collect::<Vec<_>>().join(" ");
         terminal.line(&format!("{name}  {root}  {state}{}", cut(&description, 90)))?;
     }
@@ -182,7 +175,7 @@ fn tell_troubles(skills: &Catalogue, terminal: &Terminal) {
 
 fn show(args: &ShowArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
     let skills = app.skills();
-    let skill = skills.get(&args.name).ok_or_else(|| unknown(&skills, &args.name))?;
+    let skill = skills.get(&args.name).ok_or_else(|| not_there(&skills, &args.name))?;
     let body = skill.body()?;
     if args.json {
         let mut json = json!(skill);
@@ -246,7 +239,8 @@ fn install(args: &InstallArgs, session: &Session, terminal: &Terminal) -> Result
         None => terminal.note("not reviewed: no model is connected; the scanner found nothing against it"),
     }
     let verb = if installed.replaced { "replaced" } else { "installed" };
-    terminal.line(&format!("{verb} {} ({} files)", installed.name, installed.files))?;
+    let files = if installed.files == 1 { "file" } else { "files" };
+    terminal.line(&format!("{verb} {} ({} {files})", installed.name, installed.files))?;
     terminal.note(&format!("to use it: hart run \"/{} …\"", installed.name));
     Ok(Exit::Done)
 }
@@ -274,7 +268,10 @@ fn not_installed(error: InstallError, terminal: &Terminal) -> Failure {
 
 fn switch(args: &SwitchArgs, on: bool, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
     for name in &args.names {
-        app.enable_skill(name, on).map_err(refused)?;
+        app.enable_skill(name, on).map_err(|error| match error {
+            NotInLibrary::Unknown { .. } => not_there(&app.skills(), name),
+            other => refused(other),
+        })?;
         if !args.json {
             terminal.note(&format!(
                 "`{name}` is {} for runs that begin from now on",
@@ -287,85 +284,6 @@ fn switch(args: &SwitchArgs, on: bool, app: &App, terminal: &Terminal) -> Result
         terminal.line(&json!(switched).to_string())?;
     }
     Ok(Exit::Done)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
-    Mistakes,
-    Findings,
-}
-
-fn look(args: &LookArgs, what: What, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut bad = false;
-    let mut told = Vec::new();
-    for (label, inspected) in inspected(args, app)? {
-        let inspected = match inspected {
-            Ok(inspected) => inspected,
-            Err(error) => {
-                bad = true;
-                told.push(json!({"target": label, "error": error.to_string()}));
-                if !args.json {
-                    terminal.note(&format!("{} {error}", terminal.err.paint(Tone::Bad, "error:")));
-                }
-                continue;
-            }
-        };
-        let broken = inspected.manifest.is_none();
-        match what {
-            What::Mistakes => {
-                bad |= broken;
-                told.push(json!({"target": label, "ok": !broken, "mistakes": inspected.mistakes}));
-                if !args.json {
-                    tell_mistakes(&inspected.mistakes, terminal);
-                    let count = inspected.mistakes.len();
-                    terminal.line(&format!(
-                        "{label}: {}",
-                        if count == 0 { "no mistakes".to_owned() } else { format!("{count} to mend") }
-                    ))?;
-                }
-            }
-            What::Findings => {
-                let scan = &inspected.scan;
-                bad |= scan.blocked();
-                told.push(json!({"target": label, "ok": !scan.blocked(), "scan": scan}));
-                if !args.json {
-                    tell_findings(scan.findings.iter(), terminal);
-                    let verdict = if scan.blocked() { "not to be used" } else { "nothing speaks against it" };
-                    terminal
-                        .line(&format!("{label}: {verdict} ({} files, {} bytes)", scan.files, scan.bytes))?;
-                }
-            }
-        }
-    }
-    if args.json {
-        terminal.line(&json!(told).to_string())?;
-    }
-    Ok(if bad { Exit::Failed } else { Exit::Done })
-}
-
-type Looked = (String, Result<Inspected, InstallError>);
-
-/// What is there as a file counts before a skill of that name.
-fn inspected(args: &LookArgs, app: &App) -> Result<Vec<Looked>, Failure> {
-    let skills = app.skills();
-    let of = |name: &str| {
-        let skill = skills.get(name)?;
-        let package = skill.package().map_err(|source| InstallError::Io { name: name.to_owned(), source });
-        let failed = |source| InstallError::NoPackage { place: name.to_owned(), source };
-        Some(package.and_then(|package| Inspected::of(package, Some(name)).map_err(failed)))
-    };
-    if args.targets.is_empty() {
-        let all = skills.all().filter_map(|skill| Some((skill.name().to_owned(), of(skill.name())?)));
-        return Ok(all.collect());
-    }
-    let looked = args.targets.iter().map(|target| {
-        let path = Path::new(target);
-        if path.exists() {
-            return Ok((target.clone(), Inspected::read(path)));
-        }
-        of(target).map(|looked| (target.clone(), looked)).ok_or_else(|| unknown(&skills, target))
-    });
-    looked.collect()
 }
 
 fn approve(args: &ApproveArgs, app: &App, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -393,8 +311,19 @@ fn refused(error: NotInLibrary) -> Failure {
     }
 }
 
-fn unknown(skills: &Catalogue, name: &str) -> Failure {
-    let failure = Failure::usage(format!("there is no skill `{name}`, and no file or folder of that name"));
+/// Why a skill cannot be shown or switched: it is not offered, or nobody knows it.
+fn not_there(skills: &Catalogue, name: &str) -> Failure {
+    match skills.troubles().iter().find(|trouble| trouble.name == name && trouble.kind != TroubleKind::Setup)
+    {
+        Some(Trouble { place, message, help, .. }) => {
+            Failure::usage(format!("`{name}` is not offered ({place}): {message}")).help(help.clone())
+        }
+        None => unknown(skills, name, ""),
+    }
+}
+
+fn unknown(skills: &Catalogue, name: &str, nor: &str) -> Failure {
+    let failure = Failure::usage(format!("there is no skill `{name}`{nor}"));
     match skills.near(name).as_slice() {
         [] => failure.help("`hart skills list` shows those there are"),
         near => failure.help(format!("did you mean {}?", near.join(" or "))),
@@ -402,7 +331,7 @@ fn unknown(skills: &Catalogue, name: &str) -> Failure {
 }
 
 fn tell_mistakes(mistakes: &[Mistake], terminal: &Terminal) {
-    for Mistake { severity, file, line, message, help } in mistakes {
+    for Mistake { severity, file, line, message, help, .. } in mistakes {
         let heading = match severity {
             Severity::Error => terminal.err.paint(Tone::Bad, "error:"),
             Severity::Warning => terminal.err.paint(Tone::Warn, "warning:"),

@@ -17,7 +17,7 @@ fn database(bench: &Bench) -> PathBuf {
     bench.dir.path().join(".hart/hart.db")
 }
 
-fn thread(served: &Served) -> String {
+pub(super) fn thread(served: &Served) -> String {
     let answer = served.ask("POST", "/threads", "", &json!({}));
     let body = answer.split_once("\r\n\r\n").unwrap().1.trim();
     let body: Value = serde_json::from_str(body).unwrap();

@@ -7,6 +7,7 @@ use hart_testkit::{Dialect, Turn};
 use serde_json::{Value, json};
 
 use super::bench::{Bench, offline};
+use super::serve::Served;
 
 fn manifest(name: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: Draws things with {name}\n---\n{body}\n")
@@ -92,6 +93,15 @@ fn a_skill_is_checked_installed_used_switched_off_and_held_back() {
     assert!(!file.exists());
     hart(&["run", "a deer"]).success().stdout.clear();
     assert!(!bench.server.last_request().system().contains("crayon"));
+    let looked = hart(&["skills", "lint"]).success().stdout;
+    assert!(looked.contains("quarantine/custom/crayon: no mistakes"), "{looked}");
+    assert!(hart(&["skills", "scan", "crayon"]).success().stdout.contains("crayon: nothing speaks"));
+    for args in [["skills", "show", "crayon"], ["skills", "enable", "crayon"]] {
+        let refused = hart(&args);
+        assert_eq!(refused.code, Some(2));
+        assert!(refused.stderr.contains("it changed since it was approved"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("hart skills approve crayon"), "{}", refused.stderr);
+    }
     hart(&["skills", "approve", "crayon"]).success().stdout.clear();
     assert!(hart(&["skills"]).success().stdout.contains("crayon"));
 }
@@ -119,8 +129,30 @@ fn hostile_packages_are_refused_with_the_place() {
     assert_eq!(hart(&["skills", "lint", "malformed.skill", "--json"]).code, Some(1));
     let missing = hart(&["skills", "install", "nothing"]);
     assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+    let mistyped = hart(&["skills", "enable", "chart-makin"]);
+    assert!(mistyped.stderr.contains("did you mean chart-making?"), "{}", mistyped.stderr);
     let custom = dir.path().join(".hart/skills/custom");
     assert!(!custom.exists() || fs::read_dir(custom).unwrap().count() == 0);
+}
+
+#[test]
+fn what_is_no_skill_is_looked_at_with_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let hart = |args: &[&str]| offline(dir.path()).args(args.iter().copied()).run();
+    let folder = dir.path().join(".hart/skills/custom/broken");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("SKILL.md"), "---\nname: broken\ndescripton: Draws.\n---\nHow.\n").unwrap();
+    for args in [&["skills", "lint"][..], &["skills", "lint", "broken"]] {
+        let looked = hart(args);
+        assert_eq!(looked.code, Some(1), "{}", looked.stderr);
+        assert!(looked.stderr.contains("a skill needs a `description`"), "{}", looked.stderr);
+        assert!(looked.stderr.contains("write `description`"), "{}", looked.stderr);
+    }
+    let shown = hart(&["skills", "show", "broken"]);
+    assert!(shown.stderr.contains("`broken` is not offered"), "{}", shown.stderr);
+    let word = hart(&["skills", "remove", "broken"]);
+    assert_eq!(word.code, Some(2));
+    assert!(word.stderr.contains("hart skills") && !word.stderr.contains("hart run"), "{}", word.stderr);
 }
 
 #[test]
@@ -158,4 +190,62 @@ fn a_chat_understands_a_skills_name() {
         ran.stderr
     );
     assert!(ran.stderr.contains("there is no command /nothing-like-it"), "{}", ran.stderr);
+}
+
+#[test]
+fn beside_a_folder_of_the_operators_an_installed_skill_works_and_theirs_stays_as_it_is() {
+    let command = "cat /mnt/skills/custom/theirs/SKILL.md && sh /mnt/installed-skills/crayon/scripts/draw.sh; \
+                   touch /mnt/installed-skills/crayon/x";
+    let bench = Bench::with([
+        Turn::new().tool_call("c1", "bash", json!({"description": "d", "command": command})),
+        Turn::new().text("done"),
+    ]);
+    let theirs = bench.dir.path().join("shared/custom/theirs");
+    fs::create_dir_all(&theirs).unwrap();
+    fs::write(theirs.join("SKILL.md"), manifest("theirs", "As it always was.")).unwrap();
+    bench.write("config.yaml", "skills: {path: shared}\n");
+    let folder = bench.dir.path().join("crayon");
+    fs::create_dir_all(folder.join("scripts")).unwrap();
+    fs::write(folder.join("SKILL.md"), manifest("crayon", "Press lightly.")).unwrap();
+    fs::write(folder.join("scripts/draw.sh"), "echo drawn\n").unwrap();
+    let installed = bench.hart().args(["skills", "install", "crayon", "--no-review"]).run().success();
+    assert!(!installed.stderr.contains("mount"), "{}", installed.stderr);
+    assert!(bench.dir.path().join(".hart/skills/custom/crayon/SKILL.md").exists());
+    assert_eq!(fs::read_dir(bench.dir.path().join("shared/custom")).unwrap().count(), 1);
+
+    bench.run("draw").success().stdout.clear();
+    let request = bench.server.last_request();
+    assert!(request.system().contains("/mnt/installed-skills/crayon/SKILL.md"), "{}", request.system());
+    let result = request.tool_result("c1").unwrap().content;
+    assert!(result.contains("As it always was.") && result.contains("drawn"), "{result}");
+    assert!(result.contains("Read-only file system") || result.contains("Permission denied"), "{result}");
+}
+
+#[test]
+fn what_cannot_be_used_is_told_once_until_it_changes() {
+    let bench = Bench::with((0..4).map(|n| Turn::new().text(format!("answer {n}"))));
+    bench.write("config.yaml", "title: {enabled: false}\nsubagents: {enabled: true}\n");
+    let put = |file: &str, text: &str| {
+        let path = bench.dir.path().join(".hart").join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put("agents/reviewer.md", "no front matter");
+    put("skills/custom/broken/SKILL.md", "no front matter");
+    let served = Served::start(bench.hart());
+    let run = || {
+        let input = json!({"messages": [{"role": "user", "content": "hello"}]});
+        let body = json!({"assistant_id": "lead_agent", "input": input});
+        assert!(served.ask("POST", "/runs/wait", "", &body).contains("answer "));
+    };
+    run();
+    run();
+    put("agents/reviewer.md", "still none");
+    put("skills/custom/broken/SKILL.md", "still none");
+    run();
+    run();
+    served.process.terminate();
+    let said = served.process.wait().success().stderr;
+    assert_eq!(said.matches("a subagent cannot be used").count(), 2, "{said}");
+    assert_eq!(said.matches("a skill is not offered").count(), 2, "{said}");
 }

@@ -74,13 +74,14 @@ fn told(payload: &[u8]) -> Option<(&'static str, Value)> {
     let content = match kind {
         START => json!({
             "task_id": of("task_id"), "description": of("description"), "subagent_type": of("subagent_type"),
+            "started_at": of("started_at"),
         }),
         STEP => step(&of("task_id"), &of("message_index"), data.get("message")?),
         _ => {
             let status = data.get("type")?.as_str()?.strip_prefix("task_")?;
             let mut end = json!({"task_id": of("task_id"), "status": status});
             if let Some(end) = end.as_object_mut() {
-                let said = ["model_name", "usage", "result", "error"].into_iter();
+                let said = ["model_name", "usage", "duration_ms", "result", "error"].into_iter();
                 let said = said.filter_map(|key| Some((key.to_owned(), data.get(key)?.clone())));
                 end.extend(said.filter(|(_, value)| !value.is_null()));
             }
@@ -149,7 +150,8 @@ mod tests {
         let row = |data: serde_json::Value| {
             super::told(json!({"event": {"custom": {"data": data}}}).to_string().as_bytes())
         };
-        let told = json!({"task_id": "a", "description": "look", "subagent_type": "bash"});
+        let told =
+            json!({"task_id": "a", "description": "look", "subagent_type": "bash", "started_at": "then"});
         let mut begun = told.clone();
         begun["type"] = "task_started".into();
         assert_eq!(row(begun).unwrap(), (START, told));

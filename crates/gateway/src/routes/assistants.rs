@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use hart_runtime::port::{
     Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, ThreadQuery, VersionQuery,
 };
-use hart_types::AssistantId;
+use hart_types::{AssistantId, IfExists};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -18,6 +18,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::paging::Page;
 use crate::parse::{Body, Path, Query, limit_of, order_of, selected};
 use crate::wire::assistant;
+use crate::words::Word;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AssistantCreate")]
@@ -26,6 +27,7 @@ pub(crate) struct Create {
     assistant_id: Option<String>,
     #[serde(flatten)]
     settings: Settings,
+    #[schemars(with = "Option<Word<IfExists>>")]
     if_exists: Option<IfExists>,
 }
 
@@ -39,13 +41,6 @@ struct Settings {
     context: Option<Map<String, Value>>,
     #[serde(default)]
     metadata: Map<String, Value>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum IfExists {
-    Raise,
-    DoNothing,
 }
 
 pub(crate) async fn create(

@@ -51,7 +51,9 @@ pub(crate) async fn socket(
     let thread = thread_id(&thread)?;
     let upgrade = upgrade.map_err(|refused| ApiError::bad_request(refused.body_text()))?;
     let limit = gateway.settings.body_limit;
+    // Each message is sent before the next one is made: there is nothing to gather.
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);
+    let upgrade = upgrade.read_buffer_size(READ_AT_ONCE).write_buffer_size(0);
     Ok(upgrade
         .on_upgrade(move |socket| {
             let connection = Connection { gateway, thread, headers, subscriptions: Vec::new(), seq: 0 };
@@ -79,6 +81,8 @@ struct Subscription {
 
 /// How many subscriptions a connection may have.
 const SUBSCRIPTIONS: usize = 64;
+/// How much of what a client says is read at once; each connection has so much memory for it.
+const READ_AT_ONCE: usize = 8 << 10;
 /// How long a client that is told goodbye may take to hear it.
 const GOODBYE: Duration = Duration::from_secs(1);
 

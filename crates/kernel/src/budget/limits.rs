@@ -133,9 +133,19 @@ impl Amount {
         let tokens = input_tokens.saturating_add(output_tokens);
         [tokens, input_tokens, output_tokens, cost, model_calls, tool_calls, children]
     }
-}
 
-impl Amount {
+    /// What is more than that.
+    pub(super) fn less(self, that: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(that.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(that.output_tokens),
+            cost: self.cost.saturating_sub(that.cost),
+            model_calls: self.model_calls.saturating_sub(that.model_calls),
+            tool_calls: self.tool_calls.saturating_sub(that.tool_calls),
+            children: self.children.saturating_sub(that.children),
+        }
+    }
+
     /// What a call really took; estimated where the provider does not count.
     pub fn of_answer(model: &dyn ChatModel, answer: &Message, input_tokens: u64) -> Self {
         let (input_tokens, cached, output_tokens) = match answer.as_ai().and_then(|ai| ai.usage.as_ref()) {
@@ -173,6 +183,23 @@ impl Used {
             model_calls: self.model_calls,
             tool_calls: self.tool_calls,
             children: self.children,
+        }
+    }
+
+    /// As much as this.
+    pub(super) fn as_limits(&self) -> Limits {
+        let Self { tokens, input_tokens, output_tokens, cost, model_calls, tool_calls, children, seconds } =
+            *self;
+        Limits {
+            tokens: Some(tokens),
+            input_tokens: Some(input_tokens),
+            output_tokens: Some(output_tokens),
+            cost: Some(cost),
+            model_calls: Some(model_calls),
+            tool_calls: Some(tool_calls),
+            children: Some(children),
+            depth: None,
+            seconds: Some(seconds),
         }
     }
 

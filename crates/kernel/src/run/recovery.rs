@@ -62,6 +62,8 @@ impl Execution<'_> {
             None => {
                 let node = match left.next.as_deref() {
                     Some("tools") if Pending::exist(self.state.messages()) => Node::Tools,
+                    // It had not been said yet whether these calls may be made.
+                    Some("after_model") if Pending::exist(self.state.messages()) => Node::AfterModel,
                     None if self.has_answered() => Node::AfterAgent,
                     _ => Node::BeforeModel,
                 };

@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::manifest::{Mistake, Severity, is_name};
+use super::manifest::is_name;
+use super::mistake::{Mistake, MistakeCode, Severity};
 
 /// Where a skill describes its subagents.
 pub const AGENTS_FILE: &str = "agents.yaml";
@@ -39,7 +40,14 @@ pub(super) fn read(text: &str) -> (Vec<SkillAgent>, Vec<Mistake>) {
     let mut mistakes = Vec::new();
     let mut wrong = |line: usize, message: String, help: &str| {
         let (file, help) = (AGENTS_FILE.to_owned(), help.to_owned());
-        mistakes.push(Mistake { severity: Severity::Warning, file, line, message, help });
+        mistakes.push(Mistake {
+            code: MistakeCode::Content,
+            severity: Severity::Warning,
+            file,
+            line,
+            message,
+            help,
+        });
     };
     let options = serde_saphyr::options! {
         with_snippet: false,

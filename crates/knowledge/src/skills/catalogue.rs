@@ -10,9 +10,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::agents_file::SkillAgent;
-use super::manifest::{MANIFEST, Manifest, Mistake};
+use super::manifest::{MANIFEST, Manifest};
+use super::mistake::Mistake;
 use super::package::{Limits, Package};
-use super::{SHOWN_AT, USER_SHOWN_AT, bundled};
+use super::{INSTALLED_SHOWN_AT, SHOWN_AT, USER_SHOWN_AT, bundled};
 use crate::ranking::{Ranking, words};
 
 /// Where a skill comes from. A later one goes before an earlier one of the same name.
@@ -23,17 +24,20 @@ pub enum Root {
     Public,
     /// Was installed for everyone.
     Custom,
+    /// The same, where `custom` is in a folder that hart does not write to.
+    Installed,
     /// One user's own.
     User,
 }
 
 impl Root {
-    pub const ALL: [Self; 3] = [Self::Public, Self::Custom, Self::User];
+    pub const ALL: [Self; 4] = [Self::Public, Self::Custom, Self::Installed, Self::User];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Public => "public",
             Self::Custom => "custom",
+            Self::Installed => "installed",
             Self::User => "user",
         }
     }
@@ -204,12 +208,13 @@ impl Catalogue {
 pub(super) fn location(root: Root, inside: &str) -> String {
     match root {
         Root::User => format!("{USER_SHOWN_AT}/{inside}/{MANIFEST}"),
+        Root::Installed => format!("{INSTALLED_SHOWN_AT}/{inside}/{MANIFEST}"),
         Root::Public | Root::Custom => format!("{SHOWN_AT}/{}/{inside}/{MANIFEST}", root.name()),
     }
 }
 
 /// Letters to change, take away or add on the way from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
+pub(super) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().take(80).enumerate() {

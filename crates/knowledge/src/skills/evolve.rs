@@ -1,4 +1,5 @@
-//! Lets an agent write skills of its user's: create, change, delete, look back and go back.
+//! Lets an agent write skills of its user's, and an operator those of everyone: create, change, delete, look back and go
+//! back.
 //!
 //! Invariant: what is written was scanned whole and reviewed as it will lie there; what was there before is kept.
 
@@ -12,9 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::catalogue::Root;
 use super::install::Inspected;
-use super::library::{Library, unknown};
+use super::library::{Library, in_lock, unknown};
 use super::lock::{self, Approval};
-use super::manifest::{MANIFEST, Severity, is_name};
+use super::manifest::{MANIFEST, is_name};
+use super::mistake::{MistakeCode, Severity};
 use super::package::{Limits, Package, PackagedFile};
 use super::review::{ReviewError, Reviewer};
 use super::scan::Finding;
@@ -97,7 +99,7 @@ pub enum EvolveError {
     Exists(String),
     #[error("{0}")]
     Unknown(String),
-    #[error("`{0}` is not this user's own skill and cannot be changed; create one under another name")]
+    #[error("`{0}` is not this user's own skill and cannot be changed here; create one under another name")]
     NotOwn(String),
     #[error("{0}")]
     Arguments(String),
@@ -121,19 +123,31 @@ fn lines(findings: &[Finding]) -> String {
 #[derive(Clone)]
 pub struct Evolution {
     library: Arc<Library>,
-    /// The user's own root.
+    /// Whose they are.
+    whose: Root,
     root: PathBuf,
+    /// Where earlier versions are; no sandbox sees it.
+    history: PathBuf,
     reviewer: Reviewer,
 }
 
 /// Older versions are let go of.
 const KEPT: usize = 20;
+const HISTORY: &str = "skill-history";
 const FOLDERS: [&str; 5] = ["references", "templates", "scripts", "assets", "tests"];
 
 impl Evolution {
-    /// `reviewer` judges what the scanner lets pass.
+    /// Of a user's own, which are in `root`. `reviewer` judges what the scanner lets pass.
     pub fn new(library: Arc<Library>, root: PathBuf, reviewer: Reviewer) -> Self {
-        Self { library, root, reviewer }
+        let history = root.with_file_name(HISTORY);
+        Self { library, whose: Root::User, root, history, reviewer }
+    }
+
+    /// Of those that were installed for everyone.
+    pub fn for_everyone(library: Arc<Library>, reviewer: Reviewer) -> Self {
+        let config = &library.config;
+        let (whose, root, history) = (config.installs_to(), config.installs(), config.home.join(HISTORY));
+        Self { library, whose, root, history, reviewer }
     }
 
     pub async fn apply(&self, cx: &RunContext, name: &str, change: &Change) -> Result<Changed, EvolveError> {
@@ -149,10 +163,14 @@ impl Evolution {
             self.record(name, "before", Some(&read(before)?), cx, now)?;
         }
         if *change == Change::Delete {
+            if before.is_none() {
+                let what = format!("`{name}` was deleted already; `rollback` brings a version back");
+                return Err(EvolveError::Unknown(what));
+            }
             let version = self.record(name, change.name(), None, cx, now)?;
             lock::change(&self.library.lock_file(), |lock| {
                 fs::remove_dir_all(&folder)?;
-                lock.skills.remove(&key(&folder));
+                lock.skills.remove(&self.key(&folder));
                 Ok(())
             })?;
             return Ok(Changed { name: name.to_owned(), version, findings: Vec::new(), review: None });
@@ -164,9 +182,7 @@ impl Evolution {
         let Inspected { package, manifest, mistakes, scan } = inspected;
         let errors: Vec<String> = mistakes
             .iter()
-            .filter(|mistake| {
-                mistake.severity == Severity::Error || mistake.message.starts_with("the folder is called")
-            })
+            .filter(|mistake| mistake.severity == Severity::Error || mistake.code == MistakeCode::FolderName)
             .map(ToString::to_string)
             .collect();
         if manifest.is_none() || !errors.is_empty() {
@@ -184,7 +200,7 @@ impl Evolution {
         if before.as_deref().map(read).transpose()?.map(|package| package.hash()) != read_as {
             return Err(EvolveError::Meanwhile(name.to_owned()));
         }
-        self.library.put(&key(&folder), &folder, &package, Approval::Written, now)?;
+        self.library.put(&self.key(&folder), &folder, &package, Approval::Written, now)?;
         let version = self.record(name, change.name(), Some(&package), cx, now)?;
         Ok(Changed { name: name.to_owned(), version, findings: scan.findings, review })
     }
@@ -214,15 +230,16 @@ impl Evolution {
         }
     }
 
-    /// The folder of the user's own skill; `None` for one that is to be made.
+    /// The folder of one of these; `None` for one that is to be made.
     fn find(&self, name: &str, new: bool, now: Timestamp) -> Result<Option<PathBuf>, EvolveError> {
         if !is_name(name) {
             return Err(EvolveError::Name(shown(name)));
         }
-        let catalogue = self.library.catalogue(Some(&self.root), now);
+        let user = (self.whose == Root::User).then_some(self.root.as_path());
+        let catalogue = self.library.catalogue(user, now);
         match catalogue.get(name) {
             Some(_) if new => Err(EvolveError::Exists(name.to_owned())),
-            Some(skill) if skill.root == Root::User => Ok(skill.folder.clone()),
+            Some(skill) if skill.root == self.whose => Ok(skill.folder.clone()),
             Some(_) => Err(EvolveError::NotOwn(name.to_owned())),
             None if new && self.root.join(name).exists() => Err(EvolveError::Exists(name.to_owned())),
             None if new => Ok(None),
@@ -298,9 +315,19 @@ impl Evolution {
         }
     }
 
-    /// Beside the root, where no sandbox sees it.
     fn history_of(&self, name: &str) -> PathBuf {
-        self.root.with_file_name("skill-history").join(name)
+        self.history.join(name)
+    }
+
+    /// What it is called in the lock; see `Found::key`.
+    fn key(&self, folder: &Path) -> String {
+        match self.whose {
+            Root::User => format!("user/{}", folder.display()),
+            whose => {
+                let inside = folder.strip_prefix(&self.root).unwrap_or(folder);
+                in_lock(whose, &inside.to_string_lossy())
+            }
+        }
     }
 
     fn record(
@@ -340,11 +367,6 @@ const INDEX: &str = "index.jsonl";
 
 fn read(folder: &Path) -> Result<Package, EvolveError> {
     Package::read_folder(folder, &Limits::default()).map_err(|error| EvolveError::Io(io::Error::other(error)))
-}
-
-/// What it is called in the lock; see `Found::key`.
-fn key(folder: &Path) -> String {
-    format!("user/{}", folder.display())
 }
 
 fn shown(text: &str) -> String {

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use hart_kernel::Timestamp;
 use serde::Serialize;
 
-use super::catalogue::Root;
-use super::library::Library;
+use super::library::{Library, in_lock};
 use super::lock::{self, Approval};
-use super::manifest::{MANIFEST, Manifest, Mistake, Severity};
+use super::manifest::{MANIFEST, Manifest};
+use super::mistake::{Mistake, MistakeCode, Severity};
 use super::package::{Limits, Package, PackageError};
 use super::scan::{Finding, Scan, scan};
 use super::{agents_file, slash};
@@ -48,7 +48,7 @@ pub enum InstallError {
     NoPackage { place: String, source: PackageError },
     #[error("{} cannot be used as a skill", .place)]
     Malformed { place: String, mistakes: Vec<Mistake> },
-    #[error("`{name}` was not installed: {} speaks against it", in_words(findings))]
+    #[error("`{name}` was not installed: {} against it", in_words(findings))]
     Findings { name: String, findings: Vec<Finding> },
     #[error("`{name}` was not installed: the review speaks against it, or there was none: {why}")]
     Review { name: String, why: String },
@@ -60,8 +60,8 @@ pub enum InstallError {
 
 fn in_words(findings: &[Finding]) -> String {
     match findings {
-        [one] => format!("one thing ({one})"),
-        several => format!("several things ({} of them)", several.len()),
+        [one] => format!("one thing ({one}) speaks"),
+        several => format!("{} things speak", several.len()),
     }
 }
 
@@ -103,6 +103,7 @@ impl Inspected {
             && slash::is_reserved(name)
         {
             mistakes.push(Mistake {
+                code: MistakeCode::ReservedName,
                 severity: Severity::Warning,
                 file: MANIFEST.to_owned(),
                 line: 1,
@@ -131,7 +132,7 @@ pub struct InstallOptions {
 }
 
 impl Library {
-    /// Puts a package into the custom root, where everyone's agents find it.
+    /// Puts a package where everyone's agents find it: the custom root, or hart's own where that is another's.
     pub fn install(
         &self,
         place: &str,
@@ -148,13 +149,13 @@ impl Library {
             let findings = scan.blocking().cloned().collect();
             return Err(InstallError::Findings { name, findings });
         }
-        let folder = self.config.skills.join(Root::Custom.name()).join(&name);
+        let folder = self.config.installs().join(&name);
         let replaced = folder.exists();
         if replaced && !options.replace {
             return Err(InstallError::Exists { name, place: folder });
         }
         let approval = if options.despite_findings { Approval::Approved } else { Approval::Installed };
-        let key = format!("{}/{name}", Root::Custom.name());
+        let key = in_lock(self.config.installs_to(), &name);
         self.put(&key, &folder, &package, approval, now)
             .map_err(|source| InstallError::Io { name: name.clone(), source })?;
         let files = package.files().count();
@@ -191,8 +192,13 @@ impl Library {
                 let _ = fs::rename(&before, folder);
                 return Err(error);
             }
+            // What was held back in its place waits for nobody any more.
+            let held =
+                lock.held.get(key).filter(|held| held.folder != held.from).map(|held| held.folder.clone());
             lock.approve(key, package, approval, now);
-            let _ = fs::remove_dir_all(&before);
+            for gone in held.iter().chain([&before]) {
+                let _ = fs::remove_dir_all(gone);
+            }
             Ok(())
         })
     }

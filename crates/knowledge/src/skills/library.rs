@@ -4,12 +4,14 @@
 
 mod approval;
 mod discovery;
+mod sweep;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use hart_kernel::Timestamp;
 
@@ -19,6 +21,7 @@ use super::lay_out;
 use super::scan::Finding;
 use super::stamps::Stamps;
 use super::states::{self, States};
+pub(super) use discovery::in_lock;
 use discovery::{Found, Loaded, add, discover, embedded, read_skill};
 
 /// Where skills are, and how they are looked at.
@@ -30,7 +33,8 @@ pub struct LibraryConfig {
     pub home: PathBuf,
     /// `extensions_config.json`.
     pub states: PathBuf,
-    /// Whether the folder is hart's own: bundled skills are laid out there, and what is held back is moved away.
+    /// Whether the folder is hart's own: bundled skills are laid out there, what is installed is written there, and what is
+    /// held back is moved away. In one that is not, nothing is changed; see [`LibraryConfig::installs`].
     pub own: bool,
     /// Whether packages that nobody approved are scanned.
     pub scan: bool,
@@ -38,23 +42,49 @@ pub struct LibraryConfig {
     pub lock: bool,
 }
 
+impl LibraryConfig {
+    /// The root that packages are installed to.
+    pub(super) const fn installs_to(&self) -> Root {
+        if self.own { Root::Custom } else { Root::Installed }
+    }
+
+    /// Whether hart may write to skills of this root.
+    pub fn may_change(&self, root: Root) -> bool {
+        root == Root::User || root == self.installs_to()
+    }
+
+    /// Where that is: hart's own, whoever the other folder belongs to.
+    pub fn installs(&self) -> PathBuf {
+        match self.own {
+            true => self.skills.join(Root::Custom.name()),
+            false => self.home.join("skills").join(Root::Custom.name()),
+        }
+    }
+}
+
 /// All skills of one installation. Clones of the `Arc` around it share what was found.
 #[derive(Debug)]
 pub struct Library {
     pub(super) config: LibraryConfig,
     /// By the user's root. Never held across anything that waits.
-    made: Mutex<HashMap<Option<PathBuf>, Made>>,
+    /// By the user's folder; each is locked by whoever looks at its files.
+    made: Mutex<HashMap<Option<PathBuf>, Shelf>>,
     /// Packages as they were last read.
     read: Mutex<HashMap<PathBuf, (Stamps, Arc<Loaded>)>>,
-    prepared: OnceLock<()>,
+    prepared: Mutex<bool>,
     /// Who changes a skill, by its folder: from reading it to writing it down nobody else does.
     writing: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
 }
+
+/// What was found last, if anything.
+type Shelf = Arc<Mutex<Option<Made>>>;
 
 #[derive(Debug)]
 struct Made {
     stamps: Stamps,
     catalogue: Arc<Catalogue>,
+    /// When the look began that last found it to be so.
+    seen: Instant,
 }
 
 /// What was asked for is not there.
@@ -92,28 +122,37 @@ fn listed(names: &[String]) -> String {
 impl Library {
     pub fn new(config: LibraryConfig) -> Self {
         let (made, read, writing) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { config, made, read, prepared: OnceLock::new(), writing }
+        Self { config, made, read, prepared: Mutex::default(), writing }
     }
 
     /// Makes the folders, and lays out what comes with hart.
     pub fn prepare(&self) -> io::Result<()> {
+        fs::create_dir_all(self.config.installs())?;
+        self.swept();
         if !self.config.own {
             return Ok(());
         }
-        fs::create_dir_all(self.config.skills.join(Root::Custom.name()))?;
         lay_out(&self.config.skills.join(Root::Public.name()))
     }
 
     /// As [`Library::prepare`], the first time.
     pub fn prepare_once(&self) -> io::Result<()> {
-        if self.prepared.get().is_none() {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*prepared {
             let public = self.config.skills.join(Root::Public.name());
-            if !self.config.own || !is_laid_out(&public) {
-                self.prepare()?;
+            match self.config.own && is_laid_out(&public) {
+                true => self.swept(),
+                false => self.prepare()?,
             }
-            let _ = self.prepared.set(());
+            *prepared = true;
         }
         Ok(())
+    }
+
+    fn swept(&self) {
+        if let Err(error) = self.sweep() {
+            tracing::warn!(%error, "what an earlier hart left half done cannot be taken away");
+        }
     }
 
     pub fn config(&self) -> &LibraryConfig {
@@ -125,21 +164,28 @@ impl Library {
     /// Files are read only where something changed since the last call; what is new is scanned, and what was changed
     /// behind hart's back is held back.
     pub fn catalogue(&self, user: Option<&Path>, now: Timestamp) -> Arc<Catalogue> {
-        let key = user.map(Path::to_owned);
-        let made = |made: &HashMap<_, Made>| {
-            made.get(&key).filter(|made| made.stamps.still_hold()).map(|made| Arc::clone(&made.catalogue))
+        let asked = Instant::now();
+        let one = {
+            let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(user.map(Path::to_owned)).or_default())
         };
-        let known = made(&self.made.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(known) = known {
-            return known;
+        // Whoever had to wait here takes what somebody found who began to look after it had asked.
+        let mut made = one.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = Instant::now();
+        if let Some(known) = made.as_mut() {
+            if known.seen < asked && known.stamps.still_hold() {
+                known.seen = began;
+            }
+            if known.seen >= asked {
+                return Arc::clone(&known.catalogue);
+            }
         }
         let millis = now.as_millisecond();
         let mut stamps = Stamps::default();
         let catalogue = Arc::new(self.make(user, now, &mut stamps));
         stamps.add(self.config.states.clone(), millis);
         stamps.add(self.lock_file(), millis);
-        let entry = Made { stamps, catalogue: Arc::clone(&catalogue) };
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(key, entry);
+        *made = Some(Made { stamps, catalogue: Arc::clone(&catalogue), seen: began });
         catalogue
     }
 
@@ -174,6 +220,7 @@ impl Library {
     pub(super) fn root(&self, root: Root, user: Option<&Path>) -> Option<PathBuf> {
         match root {
             Root::Public | Root::Custom => Some(self.config.skills.join(root.name())),
+            Root::Installed => (!self.config.own).then(|| self.config.installs()),
             Root::User => user.map(Path::to_owned),
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! Invariant: reading never fails as a whole: what can be understood is there, and every mistake is told with its line.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::catalogue::distance;
+use super::mistake::{Mistake, MistakeCode, Severity, error, mistake};
 use super::required_secrets::{self, RequiredSecret};
+use crate::front_matter::{BadYaml, FrontMatter, Read};
 
 /// The file that makes a folder a skill.
 pub const MANIFEST: &str = "SKILL.md";
@@ -50,38 +51,13 @@ pub struct Document {
     pub mistakes: Vec<Mistake>,
 }
 
-/// Something that is wrong with a file of a skill.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Mistake {
-    pub severity: Severity,
-    pub file: String,
-    /// From 1.
-    pub line: usize,
-    pub message: String,
-    pub help: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    Warning,
-    /// The skill cannot be used.
-    Error,
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}; {}", self.file, self.line, self.message, self.help)
-    }
-}
-
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
 /// No front matter written by a person comes near.
 const MAX_BYTES: usize = 64 * 1024;
 
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 11] = [
     "name",
     "description",
     "license",
@@ -93,7 +69,6 @@ const KNOWN: [&str; 12] = [
     "required-secrets",
     "secrets-autonomous",
     "disable-model-invocation",
-    "agents",
 ];
 /// What other agents read in it, and hart does not.
 const ELSEWHERE: [&str; 11] = [
@@ -120,46 +95,20 @@ pub fn is_name(name: &str) -> bool {
 impl Document {
     /// `folder` is what the folder is called, where it has a name.
     pub fn read(text: &str, folder: Option<&str>) -> Self {
-        let start = text.len() - text.trim_start_matches('\u{feff}').len();
-        let Some((yaml, body)) = fences(text, start) else {
+        let Ok(matter) = FrontMatter::of(text) else {
             let what = "there is no front matter";
             let help = "begin the file with `---`, then `name:` and `description:`, then `---`";
-            return Self { body: start, mistakes: vec![error(1, what, help)], ..Self::default() };
+            return Self { mistakes: vec![error(1, what, help)], ..Self::default() };
         };
-        let mut reader = Reader { yaml, mistakes: Vec::new() };
+        let mut reader = Reader { matter, yaml: matter.yaml, mistakes: Vec::new() };
         let manifest = reader.manifest(folder);
         let broken = reader.mistakes.iter().any(|mistake| mistake.severity == Severity::Error);
-        Self { manifest: manifest.filter(|_| !broken), body, mistakes: reader.mistakes }
+        Self { manifest: manifest.filter(|_| !broken), body: matter.body, mistakes: reader.mistakes }
     }
-}
-
-/// The YAML between the fences, and where the rest begins.
-fn fences(text: &str, start: usize) -> Option<(&str, usize)> {
-    let mut lines = text.get(start..)?.split_inclusive('\n');
-    let first = lines.next()?;
-    if first.trim_end() != "---" {
-        return None;
-    }
-    let from = start + first.len();
-    let mut at = from;
-    for line in lines {
-        if line.trim_end() == "---" {
-            return Some((text.get(from..at)?, at + line.len()));
-        }
-        at += line.len();
-    }
-    None
-}
-
-fn mistake(severity: Severity, line: usize, message: impl Into<String>, help: impl Into<String>) -> Mistake {
-    Mistake { severity, file: MANIFEST.to_owned(), line, message: message.into(), help: help.into() }
-}
-
-fn error(line: usize, message: impl Into<String>, help: impl Into<String>) -> Mistake {
-    mistake(Severity::Error, line, message, help)
 }
 
 struct Reader<'a> {
+    matter: FrontMatter<'a>,
     yaml: &'a str,
     mistakes: Vec<Mistake>,
 }
@@ -204,11 +153,13 @@ impl Reader<'_> {
     }
 
     fn map(&mut self) -> Option<Map<String, Value>> {
-        let options = serde_saphyr::options! {
-            with_snippet: false,
-            budget: serde_saphyr::budget! { max_nodes: 5_000, max_depth: 16 },
-        };
-        match serde_saphyr::from_str_with_options(self.yaml, options) {
+        let read = self.matter.read().map(|Read { value, unquoted }| {
+            let help = "put quotes around it: other tools read only that";
+            let what = "the value holds `: ` without quotes, and is read as one text";
+            self.mistakes.extend(unquoted.iter().map(|line| mistake(Severity::Warning, *line, what, help)));
+            value
+        });
+        match read {
             Ok(Value::Object(map)) => Some(map),
             Ok(Value::Null) => {
                 self.error(None, "the front matter is empty", "write `name:` and `description:`");
@@ -219,10 +170,7 @@ impl Reader<'_> {
                 self.error(None, "the front matter is no map of keys to values", help);
                 None
             }
-            Err(problem) => {
-                let line = problem.location().map_or(1, |place| place.line() as usize + 1);
-                let what = problem.to_string();
-                let what = what.lines().next().unwrap_or("it cannot be read").to_owned();
+            Err(BadYaml { line, what }) => {
                 let help = "a value that holds `: ` or ` #` needs quotes, or `>-` and an indented block";
                 let what = format!("the front matter is no valid YAML: {what}");
                 self.mistakes.push(error(line, what, help));
@@ -236,8 +184,11 @@ impl Reader<'_> {
             if ELSEWHERE.contains(&key.as_str()) {
                 continue;
             }
-            let near = KNOWN.into_iter().find(|known| plain(known) == plain(key));
+            let is_near =
+                |known: &&str| plain(known) == plain(key) || (key.len() > 4 && distance(known, key) < 3);
+            let near = KNOWN.into_iter().find(is_near);
             let help = match near {
+                _ if key == "agents" => "describe them in `agents.yaml`, beside SKILL.md".to_owned(),
                 Some(near) => format!("write `{near}`"),
                 None => "put what is your own below `metadata`".to_owned(),
             };
@@ -258,7 +209,9 @@ impl Reader<'_> {
         }
         if let Some(folder) = folder.filter(|folder| *folder != name) {
             let what = format!("the folder is called `{}`, the skill `{name}`", folder.escape_debug());
-            self.warn(Some("name"), what, "give both the same name; the one written here counts");
+            let help = "give both the same name; the one written here counts";
+            let told = mistake(Severity::Warning, self.line(Some("name")), what, help);
+            self.mistakes.push(Mistake { code: MistakeCode::FolderName, ..told });
         }
         Some(name)
     }

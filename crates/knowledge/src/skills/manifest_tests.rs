@@ -72,7 +72,7 @@ fn every_mistake_has_its_line_and_a_remedy() {
             4,
             "`allowed-tools` must be a list of names, not a number",
         ),
-        ("name: a\ndescription: b: c", 3, "no valid YAML"),
+        ("name: a\ndescription: [b: c: d", 3, "no valid YAML"),
         ("- a", 1, "no map"),
         ("", 1, "is empty"),
     ] {
@@ -94,6 +94,12 @@ fn what_does_no_harm_is_a_warning() {
     for (front, line, says) in [
         ("name: a\ndescription: b\nallowed_tools: [bash]", 4, "write `allowed-tools`"),
         ("name: a\ndescription: b\ncolour: red", 4, "unknown key `colour`"),
+        (
+            "name: a\ndescription: b\nagents: {c: {}}",
+            4,
+            "unknown key `agents`; describe them in `agents.yaml`",
+        ),
+        ("name: a\ndescription: Use it so: b", 3, "put quotes around it"),
         ("name: a\ndescription: use <b>", 3, "holds `<`"),
         ("name: a\ndescription: b\nmetadata: x", 4, "`metadata` must be a map"),
     ] {

@@ -12,8 +12,8 @@ use hart_types::Message;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::package::{Package, hex};
-use super::scan::{Level, Scan, is_executable};
+use super::package::{Package, PackagedFile, hex};
+use super::scan::{Level, Scan, is_executable, opened};
 
 /// What the model thinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -189,7 +189,10 @@ fn parts(package: &Package, mark: &str) -> Result<Vec<String>, ReviewError> {
             last.push_str(&piece);
         }
     };
-    for (path, file) in package.files() {
+    let inside = package.files().flat_map(|(path, file)| opened(path, file));
+    let inside: Vec<(String, PackagedFile)> = inside.collect();
+    let inside = inside.iter().map(|(path, file)| (path.as_str(), file));
+    for (path, file) in package.files().chain(inside) {
         let kind = if is_executable(path, file) { "script" } else { "text" };
         let Ok(text) = std::str::from_utf8(&file.bytes) else {
             add(format!("--- {mark} file {path:?}: {} bytes that are no text\n", file.bytes.len()));
@@ -219,7 +222,7 @@ fn read(answer: &str) -> Result<Review, ReviewError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::package::PackagedFile;
+    use super::super::tarball::tests::tar;
     use super::*;
 
     #[test]
@@ -243,6 +246,14 @@ mod tests {
         let with = |path: &str| Package::default().with(path, Some(PackagedFile::default()));
         let warn = Review { decision: Opinion::Warn, reason: String::new() };
         assert!(warn.permits(&with("references/a.md")) && !warn.permits(&with("scripts/a.py")));
+    }
+
+    #[test]
+    fn what_is_in_a_tarball_is_shown() {
+        let tar = tar(&[("run.sh", b'0', "755", b"echo from inside")]);
+        let file = PackagedFile { bytes: tar, executable: false };
+        let shown = parts(&Package::default().with("assets/a.tar", Some(file)), "m").unwrap().concat();
+        assert!(shown.contains("assets/a.tar/run.sh") && shown.contains("echo from inside"), "{shown}");
     }
 
     #[test]

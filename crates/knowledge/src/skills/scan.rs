@@ -10,9 +10,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::archive;
 use super::manifest::MANIFEST;
 use super::package::{Limits, Package, PackagedFile};
+use super::{archive, tarball};
 use kinds::Kind;
 
 /// What the rules say of a package.
@@ -145,8 +145,9 @@ fn look(path: &str, file: &PackagedFile, depth: usize, findings: &mut Vec<Findin
             tell("pickle", Level::Block, "it runs code when it is loaded", help);
         }
         Kind::Document if depth < DEEPEST => document(path, &file.bytes, depth, findings),
+        Kind::Archive("gzip" | "tar") if depth < DEEPEST => look_into(path, &file.bytes, depth, findings),
         Kind::Archive(_) | Kind::Document => {
-            let help = "put the files themselves into the package";
+            let help = "unpack it, and put the files themselves into the package";
             tell("archive-inside", Level::Block, "it is an archive inside the package", help);
         }
         Kind::Media => {
@@ -185,6 +186,36 @@ fn hidden(path: &str, tell: &mut impl FnMut(&'static str, Level, &str, &'static 
             _ => tell("hidden-file", Level::Warn, &format!("`{part}` is hidden in listings"), help),
         }
     }
+}
+
+/// A tarball is read the same way by everyone, so what is in it can be looked at as if it were unpacked.
+fn look_into(path: &str, bytes: &[u8], depth: usize, findings: &mut Vec<Finding>) {
+    let mut tell = |level, message: String| {
+        let help = "unpack it, and put the files themselves into the package";
+        let (rule, file) = ("archive-inside", path.to_owned());
+        findings.push(Finding { rule, level, file, line: None, message, help, evidence: None });
+    };
+    let inside = match tarball::read(bytes, &Limits::default()) {
+        Ok(inside) => inside,
+        Err(error) => {
+            tell(Level::Block, format!("it is an archive that cannot be looked into: {error}"));
+            return;
+        }
+    };
+    let count = inside.files().count();
+    tell(Level::Warn, format!("it is an archive; each of the {count} files in it was looked at"));
+    for (name, file) in inside.files() {
+        look(&format!("{path}/{name}"), file, depth + 1, findings);
+    }
+}
+
+/// The files of a tarball inside a package, by their paths in both; none for another file.
+pub(super) fn opened(path: &str, file: &PackagedFile) -> Vec<(String, PackagedFile)> {
+    if !matches!(Kind::of(path, &file.bytes), Kind::Archive("gzip" | "tar")) {
+        return Vec::new();
+    }
+    let Ok(inside) = tarball::read(&file.bytes, &Limits::default()) else { return Vec::new() };
+    inside.files().map(|(name, file)| (format!("{path}/{name}"), file.clone())).collect()
 }
 
 /// Office documents are archives with a known inside; anything else in them is a payload.

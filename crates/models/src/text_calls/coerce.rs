@@ -3,6 +3,7 @@
 //! Invariant: a text that does not fit its type stays the text it is, for the tool to judge.
 
 use hart_kernel::ToolSpec;
+use hart_types::json_type;
 use serde_json::{Map, Number, Value};
 
 use crate::repair::{Closing, repair_with};
@@ -84,14 +85,9 @@ fn collect<'a>(root: &'a Value, property: &'a Value, types: &mut Vec<&'a str>, d
 /// `enum` and `const` tell types by example.
 fn from_values<'a>(map: &'a Map<String, Value>, types: &mut Vec<&'a str>) {
     let values = map.get("enum").and_then(Value::as_array).into_iter().flatten().chain(map.get("const"));
-    types.extend(values.map(|value| match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }));
+    for value in values {
+        types.push(json_type(value));
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,14 @@ pub trait Events {
         limit: u64,
     ) -> Result<Vec<StoredEvent>, StoreError>;
 
+    /// Those after number `after`, in order: as many as `room` bytes hold, and one if there is any.
+    async fn page_of_events(
+        &self,
+        scope: &EventScope,
+        after: u64,
+        room: usize,
+    ) -> Result<Vec<StoredEvent>, StoreError>;
+
     /// The first and the last that are kept of a run.
     async fn event_bounds(&self, run: &RunId) -> Result<Option<(EventId, EventId)>, StoreError>;
 

@@ -2,7 +2,10 @@
 //!
 //! Invariant: at most one run of a thread is running, whoever asks and however often.
 
+use std::fmt;
+
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use hart_kernel::Timestamp;
 use hart_types::{CheckpointId, NodeId, RunId, RunStatus, ThreadId};
 
@@ -15,6 +18,10 @@ pub trait Runs {
     /// thread is made if the request says so, and is told whose run is its last. `node` is the one to execute it, as
     /// long as that lives.
     async fn admit(&self, run: Run, request: StartRun, node: &NodeId) -> Result<Admission, StoreError>;
+
+    /// As [`Runs::admit`]; a run that is due and that nothing is before on its thread is started in the same transaction.
+    /// What came of it is known before it is on the disk: what the run writes gets there later, or not at all.
+    async fn admit_at_once(&self, run: Run, request: StartRun, node: &NodeId) -> Result<AtOnce, StoreError>;
 
     /// Starts the oldest pending run of the thread that is due, if it is the node's and none is running.
     async fn claim(
@@ -55,6 +62,25 @@ pub trait Runs {
     async fn delete_run(&self, id: &RunId, now: Timestamp) -> Result<Deleted, StoreError>;
 }
 
+/// What came of taking a run in at once.
+pub struct AtOnce {
+    pub admission: Admission,
+    /// Whoever asked executes it.
+    pub claimed: Option<Claimed>,
+    /// Whether all of that is on the disk; nobody may be told of it before.
+    pub written: BoxFuture<'static, Result<(), StoreError>>,
+}
+
+impl fmt::Debug for AtOnce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { admission, claimed, .. } = self;
+        f.debug_struct("AtOnce")
+            .field("admission", admission)
+            .field("claimed", claimed)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What deleting a run came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
@@ -69,7 +95,7 @@ pub enum Deleted {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
-    /// It is pending. `others` were pending or running before it, oldest first.
+    /// It was pending when it was taken in. `others` were pending or running before it, oldest first.
     Admitted { run: Run, others: Vec<Run> },
     /// A run with its idempotency key exists: that one is meant.
     Repeated(Run),

@@ -2,22 +2,22 @@
 //!
 //! Invariant: a step is never changed; it is read, followed by another, or gone with its run or thread.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use hart_kernel::{Step, StepSource, Timestamp};
 use hart_types::{CheckpointId, RunId, ThreadId};
 
-use super::{Lease, StoreError};
+use super::{Lease, StoreError, StoredEvent};
 
 #[async_trait]
 pub trait Steps {
-    /// In order; the last one becomes the thread's newest. A run's own steps come with its lease; others also say what
-    /// the thread is from then on, if nothing happens on it.
-    async fn append_steps(
-        &self,
-        thread: &ThreadId,
-        steps: Vec<Step>,
-        lease: Option<&Lease>,
-    ) -> Result<(), StoreError>;
+    /// Written by hand, in order; the last one becomes the thread's newest, and says what the thread is from then on, if
+    /// nothing happens on it.
+    async fn append_steps(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), StoreError>;
+
+    /// What the lease's run has come to, all of it or nothing.
+    async fn append_progress(&self, progress: Progress, lease: &Lease) -> Result<(), StoreError>;
 
     /// The steps that lead to `at`, or to the newest one, oldest first.
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError>;
@@ -30,15 +30,6 @@ pub trait Steps {
         known: Option<&CheckpointId>,
     ) -> Result<Lineage, StoreError>;
 
-    /// Steps of an agent inside a call of the thread, in order. They are kept until nothing of the thread waits any more.
-    async fn append_child_steps(
-        &self,
-        thread: &ThreadId,
-        call: &str,
-        steps: Vec<Step>,
-        lease: &Lease,
-    ) -> Result<(), StoreError>;
-
     /// Oldest first; empty for a call that nobody works in.
     async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError>;
 
@@ -48,6 +39,16 @@ pub trait Steps {
 
     /// Steps without their writes, newest first, all branches.
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError>;
+}
+
+/// Steps of a run, in order, and the events that tell of them.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// The call whose agent they are of; none for the thread's own, the last of which becomes its newest. The others are
+    /// kept until nothing of the thread waits any more.
+    pub call: Option<String>,
+    pub steps: Arc<[Step]>,
+    pub events: Vec<StoredEvent>,
 }
 
 /// How a state was come to.

@@ -3,6 +3,7 @@
 //! Invariant: forgetting a thread forgets its runs, its steps and its events with it.
 
 use async_trait::async_trait;
+use hart_kernel::Timestamp;
 use hart_types::{ThreadId, ThreadStatus, UserId};
 use serde_json::{Map, Value};
 
@@ -21,6 +22,9 @@ pub trait Threads {
 
     /// Whether there was one.
     async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError>;
+
+    /// Threads that were to go with their run, and whose run ended before `before`.
+    async fn left_behind(&self, before: Timestamp) -> Result<Vec<Thread>, StoreError>;
 
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError>;
 
@@ -44,7 +48,7 @@ pub struct ThreadPatch {
     pub status: Option<ThreadStatus>,
     /// `Some(None)` clears it.
     pub error: Option<Option<crate::Failure>>,
-    pub updated_at: Option<hart_kernel::Timestamp>,
+    pub updated_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default)]

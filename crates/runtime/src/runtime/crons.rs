@@ -152,7 +152,7 @@ impl Runtime {
         self.inner.store.replace_cron(advanced, seen).await?;
         if let Some(run) = run {
             tracing::info!(cron = %cron.id, run = %run.id, "a cron was due");
-            self.inner.spawn_lane(run.thread);
+            self.inner.spawn_lane(run.thread, None);
         }
         Ok(())
     }

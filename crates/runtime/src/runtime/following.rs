@@ -11,7 +11,7 @@ use crate::Run;
 use crate::follow::{After, Follower, before_event_of};
 use crate::follow_thread::ThreadFollower;
 use crate::port::{EventScope, RunQuery, StoreError};
-use crate::tape::Tape;
+use crate::tape::Reading;
 
 /// Of so many runs some may be still to come or have said nothing, not all.
 const LAST_RUNS: u64 = 32;
@@ -23,10 +23,10 @@ impl Runtime {
     }
 
     /// The log of a run that waits, is executed or just ended in this process.
-    pub(crate) fn tape(&self, id: &RunId) -> Option<Arc<Tape>> {
+    pub(crate) fn tape(&self, id: &RunId) -> Option<Reading> {
         let live = self.inner.lock_live().get(id).cloned()?;
         let elsewhere = *live.stage.borrow() == Stage::Elsewhere;
-        (!elsewhere).then(|| Arc::clone(&live.tape))
+        (!elsewhere).then(|| Reading::of(Arc::clone(&live.tape)))
     }
 
     /// Reads all runs of a thread from the first on, also those that are still to come. It need not exist yet.

@@ -157,10 +157,10 @@ impl Inner {
                     drop(alone);
                     run.await;
                 }
-                inner.spawn_lane(thread);
+                inner.spawn_lane(thread, None);
             });
         } else {
-            self.spawn_lane(thread);
+            self.spawn_lane(thread, None);
         }
         Ok(())
     }

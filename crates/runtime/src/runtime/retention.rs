@@ -1,6 +1,7 @@
-//! How long streams can be read again.
+//! How long streams can be read again, and what a crash left behind.
 //!
-//! Invariant: only logs of runs that have ended are forgotten, each as a whole; threads, runs and states stay.
+//! Invariant: only logs of runs that have ended are forgotten, each as a whole; threads, runs and states stay, but for
+//! threads that were to go with their run.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use super::Inner;
+use crate::workspaces::Workspace;
 
 /// What is kept of the streams of runs that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,31 @@ impl Default for Retention {
     }
 }
 
+/// Whoever still reads such a thread's stream is done with it by then, in whatever process.
+const LEFT_BEHIND: Duration = Duration::from_secs(600);
+
+impl Inner {
+    /// A process that dies between the end of a run and the end of its thread leaves the thread to the next one.
+    async fn sweep(&self) {
+        let Ok(before) = self.clock.now().checked_sub(LEFT_BEHIND) else { return };
+        let threads = self.store.left_behind(before).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "threads that were left behind cannot be looked for");
+            Vec::new()
+        });
+        for thread in threads {
+            let files = Workspace { thread: thread.id, user: thread.user };
+            let gone = self.store.delete_thread(&files.thread).await;
+            if let Err(error) = gone {
+                tracing::warn!(thread = %files.thread, %error, "a thread that was left behind is still there");
+                continue;
+            }
+            if let Err(error) = self.workspaces.delete(&files).await {
+                tracing::warn!(thread = %files.thread, %error, "the files of a thread that is gone are still there");
+            }
+        }
+    }
+}
+
 /// Forgets what is old as long as the runtime is there.
 pub(super) async fn forget(runtime: Weak<Inner>, retention: Retention) {
     let mut look = tokio::time::interval(retention.every.max(Duration::from_millis(1)));
@@ -32,6 +59,7 @@ pub(super) async fn forget(runtime: Weak<Inner>, retention: Retention) {
     loop {
         look.tick().await;
         let Some(inner) = runtime.upgrade() else { return };
+        inner.sweep().await;
         let Ok(before) = inner.clock.now().checked_sub(retention.age) else { continue };
         match inner.store.forget_events(before).await {
             Ok(0) => {}

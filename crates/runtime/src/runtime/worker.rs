@@ -11,7 +11,7 @@ use serde_json::json;
 use tracing::Instrument as _;
 
 use super::nodes::begin;
-use super::{Inner, LINGER, Live, Settings, Stage};
+use super::{Inner, LINGER, LINGERING, Live, Settings, Stage};
 use crate::checkpoints::StepLog;
 use crate::event::LogEvent;
 use crate::failure::chain;
@@ -20,17 +20,23 @@ use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::recording::Recordable;
 use crate::request::{AgentRequest, Input, StartRun};
 use crate::sink::RunSink;
+use crate::tape::Turn;
 use crate::values::ValuesEncoder;
 use crate::workspaces::{Workspace, WorkspaceError};
 use crate::{Entry, Failure, Run};
 
 impl Inner {
-    /// Runs whatever waits on the thread. Two lanes of one thread do no harm: a claim is given once.
-    pub(super) fn spawn_lane(self: &Arc<Self>, thread: ThreadId) {
+    /// Runs what is claimed already, then whatever waits on the thread. Two lanes of one thread do no harm: a claim is
+    /// given once.
+    pub(super) fn spawn_lane(self: &Arc<Self>, thread: ThreadId, mut claimed: Option<Claimed>) {
         let inner = Arc::clone(self);
         self.tasks.spawn(async move {
             loop {
-                let next = match inner.store.claim(&thread, &inner.node, inner.clock.now()).await {
+                let claimed = match claimed.take() {
+                    Some(claimed) => Ok(Some(claimed)),
+                    None => inner.store.claim(&thread, &inner.node, inner.clock.now()).await,
+                };
+                let next = match claimed {
                     Ok(Some(claimed)) => {
                         let span =
                             tracing::info_span!("run", id = %claimed.run.id, thread = %claimed.run.thread);
@@ -58,7 +64,13 @@ impl Inner {
         live.tape.close(last);
         live.stage.send_replace(Stage::Ended);
         let _ = live.ended_at.set(Instant::now());
-        self.lock_live().retain(|_, live| live.ended_at.get().is_none_or(|at| at.elapsed() < LINGER));
+        let mut all = self.lock_live();
+        all.retain(|_, live| live.ended_at.get().is_none_or(|at| at.elapsed() < LINGER));
+        let ended = || all.iter().filter_map(|(id, live)| Some((*live.ended_at.get()?, id)));
+        if ended().count() > LINGERING {
+            let oldest = ended().min().map(|(_, id)| id.clone());
+            oldest.into_iter().for_each(|id| drop(all.remove(&id)));
+        }
     }
 
     /// The run is another process's, now or as soon as there is one: it is followed in the store.
@@ -83,7 +95,7 @@ impl Inner {
     /// A thread that goes with its run takes the recording with it: none is made.
     async fn deck(&self, run: &Run, live: &Live, lease: &Lease, attempt: u32) -> Option<Arc<dyn Deck>> {
         let (store, clock, request) = (&self.store, &self.clock, &live.request);
-        if request.thread.is_none() && !request.keep_thread {
+        if live.request.is_passing() {
             return None;
         }
         // Where that cannot be found out, the recording is a little longer.
@@ -138,8 +150,7 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         if attempt > 1 {
             sink.log(LogEvent::Custom { data: json!({"type": "run_resumed", "attempt": attempt}) }).await;
         }
-        told(&sink, "workspace_not_kept", inner.workspaces.before_run(&files, &run.id).await).await;
-        work(inner, &run, &live, (&lease, attempt), &sink).await
+        work(inner, &run, &live, (&lease, attempt), &sink, &files).await
     };
     // Whoever has lost a run does not take another step of it, also when it could.
     let outcome = tokio::select! {
@@ -152,12 +163,19 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         () = live.lost.cancelled() => None,
         settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
     };
-    let Some(last) = settled else { return inner.let_go(&run.id, &live, &lease).await };
+    let Some((last, turn)) = settled else { return inner.let_go(&run.id, &live, &lease).await };
     inner.letters_changed.notify_waiters();
     inner.finish(&live, last);
+    drop(turn);
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
-    if live.request.thread.is_none() && !live.request.keep_thread {
+    if live.request.is_passing() {
+        // Whoever is behind reads the rest from the store.
+        tokio::select! {
+            () = live.tape.unread() => {}
+            () = tokio::time::sleep(LINGER) => {}
+            () = inner.closing.cancelled() => {}
+        }
         insist(inner, || inner.store.delete_thread(&run.thread)).await;
         if let Err(error) = inner.workspaces.delete(&files).await {
             tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
@@ -181,19 +199,22 @@ fn told_of(run: &Run, sink: &RunSink) -> Option<bytes::Bytes> {
     reached.map(|reached| ValuesEncoder::default().encode(&reached.values, None))
 }
 
-/// Writes how the run ended; its last events, or none if that was not ours to write.
-async fn settle(
+/// Writes how the run ended; its last events, or none if that was not ours to write. Nobody else writes events until they
+/// are told.
+async fn settle<'a>(
     inner: &Inner,
     run: &Run,
-    live: &Live,
+    live: &'a Live,
     files: &Workspace,
     sink: &RunSink,
     outcome: Result<Ended, Failed>,
-) -> Option<Vec<Arc<Entry>>> {
+) -> Option<(Vec<Arc<Entry>>, Turn<'a>)> {
     let rolled_back = matches!(outcome, Err(Failed::Cancelled))
         && *live.action.lock().unwrap_or_else(PoisonError::into_inner) == CancelAction::Rollback;
     let lease = live.lease.get();
-    if !rolled_back {
+    // Of a thread that goes with its run nobody needs the files as they were.
+    let keeps_files = !live.request.is_passing();
+    if !rolled_back && keeps_files {
         told(sink, "workspace_not_kept", inner.workspaces.after_run(files, &run.id).await).await;
     }
     let end = end_of(inner, sink, outcome, live);
@@ -202,16 +223,20 @@ async fn settle(
     let failed = end.error.clone().map(LogEvent::Failed);
     let last_words = failed.into_iter().chain([LogEvent::Ended { status: end.status }]).collect();
     if rolled_back {
-        told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
+        if keeps_files {
+            told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
+        }
+        let turn = live.tape.turn().await;
         let undone = insist(inner, || inner.store.undo_run(&run.id, inner.clock.now(), lease)).await?;
-        return if undone { live.tape.last(last_words).await } else { None };
+        return if undone { Some((live.tape.last(last_words).await?, turn)) } else { None };
     }
-    // The end of the log is one write with the end of the run, so all before it must be there.
-    live.tape.flushed().await;
+    // The end of the log is one write with the end of the run.
+    let turn = live.tape.turn().await;
     let last = live.tape.last(last_words).await?;
-    let end = RunEnd { values: told_of(run, sink), events: live.tape.stored(&last), ..end };
+    let events = turn.events().into_iter().chain(live.tape.stored(&last)).collect();
+    let end = RunEnd { values: told_of(run, sink), events, ..end };
     let stored = insist(inner, || inner.store.end_run(&run.id, end.clone(), lease)).await?;
-    stored.map(|_| last)
+    stored.map(|_| (last, turn))
 }
 
 /// Why a run did not succeed.
@@ -227,10 +252,16 @@ async fn work(
     live: &Live,
     (lease, attempt): (&Lease, u32),
     sink: &Arc<RunSink>,
+    files: &Workspace,
 ) -> Result<Ended, Failed> {
     let (store, tape) = (Arc::clone(&inner.store), Arc::clone(&live.tape));
     let (durability, tasks) = (live.request.durability, inner.tasks.clone());
-    let steps = Arc::new(StepLog::new(store, lease.clone(), tape, live.lost.clone(), durability, tasks));
+    let mut steps = StepLog::new(store, lease.clone(), tape, live.lost.clone(), durability, tasks);
+    if attempt == 1 && run.base.is_none() {
+        // Whoever claimed it saw that nothing was before it.
+        steps = steps.empty();
+    }
+    let steps = Arc::new(steps);
     let journal = RunJournal {
         store: Arc::clone(&inner.store),
         thread: run.thread.clone(),
@@ -247,11 +278,13 @@ async fn work(
         secrets: live.request.secrets.clone(),
         checkpointer: steps.clone(),
     };
-    let agent = inner
-        .agents
-        .build(&request)
-        .await
-        .map_err(|error| Failed::Error(Failure { error: error.error, message: error.message }))?;
+    let before = async {
+        if live.request.is_passing() { Ok(()) } else { inner.workspaces.before_run(files, &run.id).await }
+    };
+    let (kept, agent) = tokio::join!(before, inner.agents.build(&request));
+    told(sink, "workspace_not_kept", kept).await;
+    let agent =
+        agent.map_err(|error| Failed::Error(Failure { error: error.error, message: error.message }))?;
     let input = input(&agent, &live.request.input)?;
     let mut cx = RunContext::new(run.thread.clone())
         .with_events(Arc::clone(sink) as Arc<dyn hart_kernel::EventSink>)

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -127,19 +127,24 @@ impl Cell {
         self.play(&self.role(fuse))
     }
 
+    /// As long as it is let; whether it was killed.
+    pub(crate) fn run_for(&self, time: Duration) -> bool {
+        let role = self.role("");
+        let mut process = self.process(&role);
+        let status = ended(&mut process, time).unwrap_or_else(|| {
+            process.kill().unwrap();
+            process.wait().unwrap()
+        });
+        was_killed(status, &role)
+    }
+
     pub(crate) fn play(&self, role: &Role) -> bool {
         let mut process = self.process(role);
         // The longest run has hundreds of steps.
-        let until = Instant::now() + if is_long() { PATIENCE * 8 } else { PATIENCE };
-        let status = loop {
-            assert!(Instant::now() < until, "{}: a process does not end", role.fuse);
-            match process.try_wait().unwrap() {
-                Some(status) => break status,
-                None => std::thread::sleep(Duration::from_millis(10)),
-            }
-        };
-        assert!(status.success() || status.signal() == Some(9), "{}: {status}", role.fuse);
-        !status.success()
+        let patience = if is_long() { PATIENCE * 8 } else { PATIENCE };
+        let status = ended(&mut process, patience);
+        let status = status.unwrap_or_else(|| panic!("{}: a process does not end", role.fuse));
+        was_killed(status, role)
     }
 
     /// How often the last process passed each place.
@@ -167,6 +172,23 @@ impl Cell {
             gone
         })
     }
+}
+
+/// How it ended, if it does within this time.
+fn ended(process: &mut Child, within: Duration) -> Option<ExitStatus> {
+    let until = Instant::now() + within;
+    loop {
+        let status = process.try_wait().unwrap();
+        if status.is_some() || Instant::now() >= until {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn was_killed(status: ExitStatus, role: &Role) -> bool {
+    assert!(status.success() || status.signal() == Some(9), "{}: {status}", role.fuse);
+    !status.success()
 }
 
 /// What a plan says to a model: a list of batches of calls, or a number of times and the list, in which `#` is the how

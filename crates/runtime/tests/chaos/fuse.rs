@@ -32,6 +32,8 @@ impl Fuse {
 }
 
 impl Around for Fuse {
+    const AHEAD: bool = true;
+
     async fn around<T: Send>(&self, operation: &'static str, work: impl Future<Output = T> + Send) -> T {
         let nth = {
             let mut seen = self.seen.lock().unwrap();

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
 
-use hart_runtime::port::{EventScope, HistoryQuery, RunQuery};
+use hart_runtime::port::{EventScope, HistoryQuery, RunQuery, StoredEvent};
 use hart_runtime::{LogEvent, Logged, Run, Runtime};
 use hart_testkit::sim::{Machine, Random};
 use hart_types::{Durability, RunStatus, ThreadId};
@@ -35,7 +36,8 @@ fn run_undisturbed(plan: &'static str) -> Vec<Spoken> {
     })
 }
 
-pub(super) async fn judge(world: &World, fate: &Fate) {
+/// Also the longest time in which nothing was told of a run that was accepted and had not ended.
+pub(super) async fn judge(world: &World, fate: &Fate) -> Duration {
     let left = world.left().await;
     let store = left.store();
     let accepted = world.accepted.lock().unwrap().clone();
@@ -44,8 +46,9 @@ pub(super) async fn judge(world: &World, fate: &Fate) {
         assert!(!run.status.is_active(), "{run:?}");
         assert!(store.effects(id).await.unwrap().is_empty(), "effects go with the run's end");
     }
+    let mut longest = Duration::ZERO;
     for job in &fate.jobs {
-        judge_thread(world, fate, &left, job).await;
+        longest = longest.max(judge_thread(world, fate, &left, job).await);
     }
     let mut done: HashMap<String, Vec<String>> = HashMap::new();
     for (what, key) in world.book.lock().unwrap().iter() {
@@ -58,9 +61,10 @@ pub(super) async fn judge(world: &World, fate: &Fate) {
     for (what, keys) in &done {
         assert!(what.starts_with("peek ") || keys.len() == 1, "{what} happened {} times", keys.len());
     }
+    longest
 }
 
-async fn judge_thread(world: &World, fate: &Fate, left: &Runtime, job: &Job) {
+async fn judge_thread(world: &World, fate: &Fate, left: &Runtime, job: &Job) -> Duration {
     let (store, thread): (_, ThreadId) = (left.store(), job.thread.as_str().into());
     let query = RunQuery { thread: Some(thread.clone()), limit: 9, ..RunQuery::default() };
     let mut runs = store.runs(&query).await.unwrap();
@@ -105,6 +109,19 @@ async fn judge_thread(world: &World, fate: &Fate, left: &Runtime, job: &Job) {
         numbers.iter().zip(first..).all(|(found, wanted)| *found == wanted),
         "a step is missing: {numbers:?}"
     );
+    longest_pause(&runs, &events)
+}
+
+fn longest_pause(runs: &[Run], events: &[StoredEvent]) -> Duration {
+    let mut longest = 0;
+    for (nth, run) in runs.iter().enumerate() {
+        let told = events.iter().filter(|event| event.run == run.id).map(|event| event.id.ms);
+        // The first begins when it is accepted; the others wait for those before them.
+        let accepted = (nth == 0).then(|| run.created_at.as_millisecond().unsigned_abs());
+        let times: Vec<u64> = accepted.into_iter().chain(told).collect();
+        longest = times.windows(2).map(|pair| pair[1] - pair[0]).fold(longest, u64::max);
+    }
+    Duration::from_millis(longest)
 }
 
 fn assert_ended_well(fate: &Fate, job: &Job, run: &Run) {

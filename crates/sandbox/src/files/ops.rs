@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, unlinkat};
 use rustix::io::Errno;
 
+use super::keep::keep_names;
 use super::place::{OpenRoot, Place, Roots, explain};
 use super::walk::{Walk, entry_kind, is_noise};
 use super::write::split;
@@ -128,6 +129,7 @@ pub(crate) fn remove(roots: &Roots, path: &VPath) -> Result<()> {
         Err(Errno::ISDIR) => unlinkat(&parent, name, AtFlags::REMOVEDIR),
         other => other,
     }
+    .and_then(|()| keep_names(&parent))
     .map_err(|errno| explain(path, errno))
 }
 

@@ -1,7 +1,7 @@
 //! Making, replacing and extending files.
 //!
 //! Invariant: whoever reads, and whenever hart is killed, there is the old content or the new. Only what is appended to
-//! a file that is large or has a second name is written in place.
+//! a file that is large or has a second name is written in place. What was written is on the disk before that is said.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,6 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::keep::{keep_content, keep_names};
 use super::ops::{CAREFUL, in_words, regular_file};
 use super::place::{OpenRoot, Roots, explain};
 use crate::error::{Result, SandboxError};
@@ -111,7 +112,9 @@ pub(crate) fn append(roots: &Roots, path: &VPath, content: &[u8]) -> Result<()> 
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | CAREFUL;
     let fd = root.beneath(relative, flags, Mode::from(0o644)).map_err(|errno| explain(path, errno))?;
     regular_file(&fd, path)?;
-    File::from(fd).write_all(content).map_err(|source| SandboxError::io(path, source))
+    let mut file = File::from(fd);
+    file.write_all(content).map_err(|source| SandboxError::io(path, source))?;
+    keep_content(&file).map_err(|errno| explain(path, errno))
 }
 
 enum Extended {
@@ -197,6 +200,8 @@ impl Staged {
     }
 
     fn put(mut self, replace: bool) -> Result<(), Errno> {
+        // Before it has its name: otherwise a loss of power may leave the name and nothing in it.
+        keep_content(&self.file)?;
         let (parent, to) = (self.target.parent.as_fd(), self.target.name.as_str());
         let from = match &self.name {
             Some(name) => name,
@@ -204,7 +209,8 @@ impl Staged {
                 let own = format!("{OWN_FILES}/{}", self.file.as_raw_fd());
                 let link = |name: &str| linkat(CWD, own.as_str(), parent, name, AtFlags::SYMLINK_FOLLOW);
                 if !replace {
-                    return link(to);
+                    link(to)?;
+                    return keep_names(parent);
                 }
                 self.name.insert(with_a_new_name(link)?.1)
             }
@@ -215,7 +221,7 @@ impl Staged {
             renameat_with(parent, from.as_str(), parent, to, RenameFlags::NOREPLACE)?;
         }
         self.name = None;
-        Ok(())
+        keep_names(parent)
     }
 }
 
@@ -289,7 +295,7 @@ pub(super) fn open_parent(root: &OpenRoot, relative: &str, path: &VPath) -> Resu
         // Each step starts from the root again: a link on the way may point upwards and still be inside.
         parent = match open(&made) {
             Err(Errno::NOENT) => match mkdirat(&parent, name, Mode::from(0o755)) {
-                Ok(()) => open(&made).inspect(|dir| root.adopt(dir)),
+                Ok(()) => keep_names(&parent).and_then(|()| open(&made)).inspect(|dir| root.adopt(dir)),
                 Err(Errno::EXIST) => open(&made),
                 Err(errno) => Err(errno),
             },

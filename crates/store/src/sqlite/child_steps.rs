@@ -1,44 +1,17 @@
 //! Steps of agents inside calls, in SQLite: one row each, gone when nothing of the thread can come back to them.
 //!
-//! Invariant: a token is compared in the transaction that writes.
+//! Invariant: whoever writes has compared the token in the same transaction.
 
 use hart_kernel::Step;
-use hart_runtime::port::{Lease, StoreError};
+use hart_runtime::port::StoreError;
 use hart_types::{RunId, ThreadId};
 use rusqlite::{Connection, Row, params};
 
 use super::row::{get_json, json};
 use super::sum::{check, sum};
-use super::{SqliteStore, leases, threads};
+use super::{SqliteStore, threads};
 
 impl SqliteStore {
-    pub(super) async fn put_child_steps(
-        &self,
-        thread: &ThreadId,
-        call: &str,
-        steps: Vec<Step>,
-        lease: &Lease,
-    ) -> Result<(), StoreError> {
-        let lost = StoreError::Lost(lease.run.clone());
-        let (thread, call, lease) = (thread.clone(), call.to_owned(), lease.clone());
-        let written = self.write(move |db| {
-            if !leases::is_held(db, &lease)? {
-                return Ok(None);
-            }
-            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(None) };
-            let mut insert = db.prepare_cached(
-                "INSERT INTO child_steps (thread, call, run, step, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?;
-            let run = lease.run.as_str();
-            for step in &steps {
-                let step = json(step);
-                insert.execute(params![n, call, run, step, sum(&parts(&call, run, &step))])?;
-            }
-            Ok(Some(()))
-        });
-        written.await?.ok_or(lost)
-    }
-
     pub(super) async fn get_child_steps(
         &self,
         thread: &ThreadId,
@@ -53,6 +26,24 @@ impl SqliteStore {
         })
         .await
     }
+}
+
+pub(super) fn append(
+    db: &Connection,
+    thread: i64,
+    call: &str,
+    run: &RunId,
+    steps: &[Step],
+) -> rusqlite::Result<()> {
+    let mut insert = db.prepare_cached(
+        "INSERT INTO child_steps (thread, call, run, step, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    let run = run.as_str();
+    for step in steps {
+        let step = json(step);
+        insert.execute(params![thread, call, run, step, sum(&parts(call, run, &step))])?;
+    }
+    Ok(())
 }
 
 fn parts<'a>(call: &'a str, run: &'a str, step: &'a str) -> [&'a [u8]; 3] {

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
@@ -56,7 +57,10 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.busy_timeout(PATIENCE)?;
-    connection.set_prepared_statement_cache_capacity(64);
+    // Otherwise a statement that might use a partial index is planned anew for every value.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // More than there are, so that none is parsed twice.
+    connection.set_prepared_statement_cache_capacity(256);
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("json_has", 2, flags, |context| {
         let parse = |index| -> rusqlite::Result<Value> {

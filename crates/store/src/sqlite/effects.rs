@@ -81,9 +81,9 @@ impl SqliteStore {
         work: impl FnOnce(&Connection, &RunId) -> rusqlite::Result<usize> + Send + 'static,
     ) -> Result<(), StoreError> {
         let (lease, lost) = (lease.clone(), StoreError::Lost(lease.run.clone()));
-        let written = self.write(move |db| match leases::is_held(db, &lease)? {
-            true => work(db, &lease.run).map(Some),
-            false => Ok(None),
+        let written = self.write(move |db| match leases::held(db, &lease)? {
+            Some(_) => work(db, &lease.run).map(Some),
+            None => Ok(None),
         });
         written.await?.map(|_| ()).ok_or(lost)
     }

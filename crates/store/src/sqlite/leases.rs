@@ -11,7 +11,8 @@ use hart_runtime::{Run, StartRun};
 use hart_types::{CancelAction, CheckpointId, NodeId, RunId, RunStatus, ThreadId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::row::{get_optional_json, get_optional_text, get_text, get_time, get_word, time};
+use super::row::{get_optional_json, get_optional_text, get_text, get_time, get_word, signed, time};
+use super::runs::{Place, place};
 use super::sum::check_column;
 use super::{SqliteStore, failure, runs, threads};
 
@@ -105,9 +106,9 @@ impl Leases for SqliteStore {
     async fn release(&self, lease: &Lease) -> Result<(), StoreError> {
         let lease = lease.clone();
         self.write(move |db| {
-            if is_held(db, &lease)? {
-                db.prepare_cached("UPDATE runs SET owner = '', tries = max(tries - 1, 0) WHERE id = ?1")?
-                    .execute([lease.run.as_str()])?;
+            if let Some(Place { run, .. }) = held(db, &lease)? {
+                db.prepare_cached("UPDATE runs SET owner = '', tries = max(tries - 1, 0) WHERE n = ?1")?
+                    .execute([run])?;
             }
             Ok(())
         })
@@ -133,6 +134,17 @@ const OWNERS: &str = "SELECT owner FROM runs WHERE status IN ('pending', 'runnin
 
 /// Makes the run running, and the node's.
 pub(super) fn start(db: &Connection, run: Run, node: &NodeId, now: Timestamp) -> rusqlite::Result<Claimed> {
+    let (_, base) = begin(db, &run, node, now)?;
+    claimed(db, Run { status: RunStatus::Running, updated_at: now, base, ..run })
+}
+
+/// The run's token, and the step it starts from.
+fn begin(
+    db: &Connection,
+    run: &Run,
+    node: &NodeId,
+    now: Timestamp,
+) -> rusqlite::Result<(u64, Option<CheckpointId>)> {
     let head = threads::find(db, &run.thread)?.and_then(|(_, thread)| thread.head);
     let token = next_numbers(db)?;
     // What an attempt that goes on finds is the work of the ones before it.
@@ -152,12 +164,31 @@ pub(super) fn start(db: &Connection, run: Run, node: &NodeId, now: Timestamp) ->
         i64::try_from(token).unwrap_or(i64::MAX),
         head.as_ref().map(CheckpointId::as_str),
     ])?;
-    claimed(db, Run { status: RunStatus::Running, updated_at: now, base, ..run })
+    Ok((token, base))
 }
 
-/// Whether the run is still the lease's.
-pub(super) fn is_held(db: &Connection, wanted: &Lease) -> rusqlite::Result<bool> {
-    Ok(current(db, &wanted.run)?.as_ref() == Some(wanted))
+/// As [`start`], of one that was taken in in this transaction and asks for what is at hand.
+pub(super) fn start_new(
+    db: &Connection,
+    run: Run,
+    request: StartRun,
+    node: &NodeId,
+) -> rusqlite::Result<Claimed> {
+    let now = run.created_at;
+    let (token, base) = begin(db, &run, node, now)?;
+    let lease = Lease { run: run.id.clone(), node: node.clone(), token };
+    let run = Run { status: RunStatus::Running, updated_at: now, base, ..run };
+    Ok(Claimed { run, lease, request: Some(request), attempt: 1, tries: 1, stop: None })
+}
+
+/// Where the run's rows are, if it is still the lease's.
+pub(super) fn held(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<Place>> {
+    db.prepare_cached(
+        "SELECT n, thread FROM runs
+         WHERE id = ?1 AND owner = ?2 AND token = ?3 AND status IN ('pending', 'running')",
+    )?
+    .query_row(params![lease.run.as_str(), lease.node.as_str(), signed(lease.token)], place)
+    .optional()
 }
 
 /// The lease of a run that has not ended.

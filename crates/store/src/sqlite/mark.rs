@@ -7,9 +7,10 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
-use super::row::{signed, unsigned};
+use super::events;
+use super::row::signed;
 
 #[derive(Debug, Default)]
 pub(super) struct Mark {
@@ -27,7 +28,7 @@ impl Mark {
         let mut text = [0; DIGITS];
         let read = opened.as_ref().ok().and_then(|file| file.read_exact_at(&mut text, 0).ok());
         let known = read.and_then(|()| std::str::from_utf8(&text).ok()?.parse().ok()).unwrap_or(0);
-        if newest(connection)? < known {
+        if events::newest(connection)? < known {
             tracing::error!(
                 database = %database.display(),
                 "database_older: the database is older than it was: the end of its log is missing, or an older copy was \
@@ -39,8 +40,10 @@ impl Mark {
                 "UPDATE counters SET next = max(next, ?1) WHERE name = 'events'",
                 [signed(known + 1)],
             )?;
-            connection
-                .execute("UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'events'", [signed(known)])?;
+            connection.execute(
+                "UPDATE counters SET next = max(next, ?1) WHERE name = 'written'",
+                [signed(known)],
+            )?;
         }
         Ok(Self { file: opened.ok(), highest: AtomicU64::new(known) })
     }
@@ -57,11 +60,3 @@ impl Mark {
 }
 
 const DIGITS: usize = 20;
-
-/// The highest number that was ever written, also of events that are forgotten by now.
-fn newest(connection: &Connection) -> rusqlite::Result<u64> {
-    let found: Option<i64> = connection
-        .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], |row| row.get(0))
-        .optional()?;
-    Ok(found.map_or(0, unsigned))
-}

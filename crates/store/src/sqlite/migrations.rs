@@ -23,6 +23,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0011_feedback.sql"),
     include_str!("../../migrations/0012_keys_of_requests.sql"),
     include_str!("../../migrations/0013_more_sums.sql"),
+    include_str!("../../migrations/0014_leaner_indexes.sql"),
+    include_str!("../../migrations/0015_events_in_rows.sql"),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
@@ -34,15 +36,13 @@ pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), Open
         Ordering::Equal => return Ok(()),
         Ordering::Less => {}
     }
-    for (version, migration) in (1_u32..).zip(MIGRATIONS) {
-        // Another process may be doing the same: whoever has the file looks again how far it is.
-        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        let found: u32 = step.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-        if version > found {
-            step.execute_batch(migration).map_err(failed)?;
-            step.pragma_update(None, "user_version", version).map_err(failed)?;
-        }
-        step.commit().map_err(failed)?;
+    // All of them or none, in one sync. Another process may be doing the same: whoever has the file looks again how far
+    // it is.
+    let all = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let found: u32 = all.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    for (version, migration) in (1_u32..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
+        all.execute_batch(migration).map_err(failed)?;
+        all.pragma_update(None, "user_version", version).map_err(failed)?;
     }
-    Ok(())
+    all.commit().map_err(failed)
 }

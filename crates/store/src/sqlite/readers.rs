@@ -47,7 +47,10 @@ impl Readers {
                 None => connection::reader(&pool.path).map_err(failure)?,
             };
             let done = one_view(&connection, work);
-            pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            // One that is stuck in its view is not for anybody else.
+            if connection.is_autocommit() {
+                pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            }
             done
         });
         read.await.unwrap_or_else(|error| Err(StoreError::failed("a read was cut off", error)))
@@ -58,8 +61,9 @@ fn one_view<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let view = connection.unchecked_transaction().map_err(failure)?;
-    let done = work(&view);
-    view.finish().map_err(failure)?;
+    let order = |word| connection.prepare_cached(word)?.execute([]);
+    order("BEGIN").map_err(failure)?;
+    let done = work(connection);
+    order("ROLLBACK").map_err(failure)?;
     done
 }

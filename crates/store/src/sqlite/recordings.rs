@@ -87,7 +87,7 @@ pub(super) fn write(db: &Connection, batches: &[Batch]) {
 }
 
 fn insert(db: &Connection, records: &[StoredRecord], lease: &Lease) -> rusqlite::Result<()> {
-    if !leases::is_held(db, lease)? {
+    if leases::held(db, lease)?.is_none() {
         return Ok(());
     }
     db.execute_batch("SAVEPOINT records")?;

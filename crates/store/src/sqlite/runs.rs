@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
-use hart_runtime::port::{Admission, Claimed, Deleted, Lease, RunEnd, RunQuery, Runs, StoreError, Used};
+use hart_runtime::port::{
+    Admission, AtOnce, Claimed, Deleted, Lease, RunEnd, RunQuery, Runs, StoreError, Used,
+};
 use hart_runtime::{Run, StartRun, Totals};
 use hart_types::{MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -19,36 +21,42 @@ use super::{SqliteStore, child_steps, effects, events, leases, outbox, steps, th
 const SELECT: &str =
     "SELECT runs.*, threads.id AS thread_id FROM runs JOIN threads ON threads.n = runs.thread";
 
+/// What the rows of a run are found by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) run: i64,
+    pub(super) thread: i64,
+}
+
+pub(super) fn place(row: &Row<'_>) -> rusqlite::Result<Place> {
+    Ok(Place { run: row.get("n")?, thread: row.get("thread")? })
+}
+
 #[async_trait]
 impl Runs for SqliteStore {
     async fn admit(&self, run: Run, request: StartRun, node: &NodeId) -> Result<Admission, StoreError> {
         let (node, missing) = (node.clone(), StoreError::NoThread(run.thread.clone()));
-        let admitted = self.write(move |db| {
-            if let Some(key) = scoped_key(&run, &request)
-                && let Some(same) = first(db, "idempotency_key = ?1", params![key])?
-            {
-                return Ok(Some(match same.fingerprint == run.fingerprint {
-                    true => Admission::Repeated(same),
-                    false => Admission::KeyTaken,
-                }));
-            }
-            let thread = match threads::find(db, &run.thread)? {
-                Some((thread, _)) => thread,
-                None if request.makes_thread() => threads::insert(db, &request.new_thread(&run))?,
-                None => return Ok(None),
-            };
-            let others = active(db, thread)?;
-            if run.multitask == MultitaskStrategy::Reject
-                && let Some(active) = others.first()
-            {
-                return Ok(Some(Admission::Rejected { active: active.clone() }));
-            }
-            insert(db, thread, &run, &request, &node)?;
-            threads::tell(db, &run.thread, run.about())?;
-            set_thread(db, thread, ThreadStatus::Busy, run.created_at)?;
-            Ok(Some(Admission::Admitted { run, others }))
-        });
-        admitted.await?.ok_or(missing)
+        self.write(move |db| admit(db, run, &request, &node)).await?.ok_or(missing)
+    }
+
+    async fn admit_at_once(&self, run: Run, request: StartRun, node: &NodeId) -> Result<AtOnce, StoreError> {
+        let (node, missing) = (node.clone(), StoreError::NoThread(run.thread.clone()));
+        let (admitted, written) = self
+            .write_ahead(move |db| {
+                let Some(admission) = admit(db, run, &request, &node)? else { return Ok(None) };
+                let claimed = match &admission {
+                    Admission::Admitted { run, others }
+                        if others.is_empty() && run.start_at <= run.created_at =>
+                    {
+                        Some(leases::start_new(db, run.clone(), request, &node)?)
+                    }
+                    _ => None,
+                };
+                Ok(Some((admission, claimed)))
+            })
+            .await?;
+        let (admission, claimed) = admitted.ok_or(missing)?;
+        Ok(AtOnce { admission, claimed, written })
     }
 
     async fn claim(
@@ -149,31 +157,27 @@ impl Runs for SqliteStore {
         let newest = end.events.iter().map(|event| event.id.seq).max().unwrap_or(0);
         let ended = self.write(move |db| {
             let Some(run) = find(db, &id)?.filter(|run| run.status.is_active()) else { return Ok(None) };
-            if !may_write(db, &run, lease.as_ref())? {
-                return Ok(None);
-            }
+            let Some(place) = writable(db, &run, lease.as_ref())? else { return Ok(None) };
             let RunEnd { status, error, totals, at, base, events, values } = end;
             let base = base.or(run.base.clone());
             db.prepare_cached(
                 "UPDATE runs SET status = ?2, error = ?3, totals = ?4, updated_at = ?5, base = ?6, request = NULL,
                                  request_sum = NULL
-                 WHERE id = ?1",
+                 WHERE n = ?1",
             )?
             .execute(params![
-                id.as_str(),
+                place.run,
                 status.as_str(),
                 error.as_ref().map(json),
                 json(&totals),
                 time(at),
                 base.as_ref().map(|base| base.as_str())
             ])?;
-            events::insert(db, &events)?;
+            events::insert(db, place, &events)?;
             effects::forget(db, &id)?;
-            if let Some((n, _)) = threads::find(db, &run.thread)? {
-                db.prepare_cached("UPDATE threads SET error = ?2 WHERE n = ?1")?
-                    .execute(params![n, error.as_ref().map(json)])?;
-                let_rest(db, n, at)?;
-            }
+            db.prepare_cached("UPDATE threads SET error = ?2 WHERE n = ?1")?
+                .execute(params![place.thread, error.as_ref().map(json)])?;
+            let_rest(db, place.thread, at)?;
             let ended = Run { status, error, totals, updated_at: at, base, ..run };
             outbox::put_in(db, &ended, values.as_ref())?;
             Ok(Some(ended))
@@ -189,14 +193,10 @@ impl Runs for SqliteStore {
         let (id, lease) = (id.clone(), lease.cloned());
         self.write(move |db| {
             let Some(run) = find(db, &id)? else { return Ok(false) };
-            if !may_write(db, &run, lease.as_ref())? {
-                return Ok(false);
-            }
+            let Some(place) = writable(db, &run, lease.as_ref())? else { return Ok(false) };
             steps::undo(db, &run, now)?;
-            forget(db, &id)?;
-            if let Some((n, _)) = threads::find(db, &run.thread)? {
-                let_rest(db, n, now)?;
-            }
+            forget(db, place.run)?;
+            let_rest(db, place.thread, now)?;
             Ok(true)
         })
         .await
@@ -209,10 +209,10 @@ impl Runs for SqliteStore {
             if run.status.is_active() {
                 return Ok(Deleted::Active);
             }
-            let Some((thread, _)) = threads::find(db, &run.thread)? else { return Ok(Deleted::Missing) };
-            let last = is_newest(db, thread, &id)? && active(db, thread)?.is_empty();
+            let Some(Place { run: n, thread }) = find_place(db, &id)? else { return Ok(Deleted::Missing) };
+            let last = is_newest(db, thread, &id)? && !is_busy(db, thread)?;
             let undone = last && !steps::carries_others(db, thread, &id)?;
-            forget(db, &id)?;
+            forget(db, n)?;
             if !undone {
                 return Ok(Deleted::Forgotten);
             }
@@ -225,10 +225,42 @@ impl Runs for SqliteStore {
     }
 }
 
+/// None where there is no such thread and none is to be made.
+fn admit(
+    db: &Connection,
+    run: Run,
+    request: &StartRun,
+    node: &NodeId,
+) -> rusqlite::Result<Option<Admission>> {
+    if let Some(key) = scoped_key(&run, request)
+        && let Some(same) = first(db, "idempotency_key = ?1", params![key])?
+    {
+        return Ok(Some(match same.fingerprint == run.fingerprint {
+            true => Admission::Repeated(same),
+            false => Admission::KeyTaken,
+        }));
+    }
+    let thread = match threads::number(db, &run.thread)? {
+        Some(thread) => thread,
+        None if request.makes_thread() => threads::insert(db, &request.new_thread(&run))?,
+        None => return Ok(None),
+    };
+    let others = active(db, thread)?;
+    if run.multitask == MultitaskStrategy::Reject
+        && let Some(active) = others.first()
+    {
+        return Ok(Some(Admission::Rejected { active: active.clone() }));
+    }
+    insert(db, thread, &run, request, node)?;
+    threads::tell(db, &run.thread, run.about())?;
+    set_thread(db, thread, ThreadStatus::Busy, run.created_at)?;
+    Ok(Some(Admission::Admitted { run, others }))
+}
+
 /// Its record and its events; its steps are its thread's.
-fn forget(db: &Connection, id: &RunId) -> rusqlite::Result<()> {
-    db.prepare_cached("DELETE FROM events WHERE run = ?1")?.execute([id.as_str()])?;
-    db.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([id.as_str()])?;
+fn forget(db: &Connection, n: i64) -> rusqlite::Result<()> {
+    events::forget_run(db, n)?;
+    db.prepare_cached("DELETE FROM runs WHERE n = ?1")?.execute([n])?;
     Ok(())
 }
 
@@ -239,12 +271,17 @@ fn is_newest(db: &Connection, thread: i64, id: &RunId) -> rusqlite::Result<bool>
     Ok(newest == id.as_str())
 }
 
-/// A run that is being executed is written to by whoever executes it.
-fn may_write(db: &Connection, run: &Run, lease: Option<&Lease>) -> rusqlite::Result<bool> {
+/// Where its rows are, for whoever may write them: a run that is being executed is its executor's.
+fn writable(db: &Connection, run: &Run, lease: Option<&Lease>) -> rusqlite::Result<Option<Place>> {
     match lease {
-        Some(lease) => leases::is_held(db, lease),
-        None => Ok(run.status != RunStatus::Running),
+        Some(lease) => leases::held(db, lease),
+        None if run.status == RunStatus::Running => Ok(None),
+        None => find_place(db, &run.id),
     }
+}
+
+fn find_place(db: &Connection, id: &RunId) -> rusqlite::Result<Option<Place>> {
+    db.prepare_cached("SELECT n, thread FROM runs WHERE id = ?1")?.query_row([id.as_str()], place).optional()
 }
 
 pub(super) fn find(db: &Connection, id: &RunId) -> rusqlite::Result<Option<Run>> {
@@ -264,7 +301,10 @@ fn active(db: &Connection, thread: i64) -> rusqlite::Result<Vec<Run>> {
 
 /// Whether anything happens on the thread.
 pub(super) fn is_busy(db: &Connection, thread: i64) -> rusqlite::Result<bool> {
-    Ok(!active(db, thread)?.is_empty())
+    db.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM runs WHERE thread = ?1 AND status IN ('pending', 'running'))",
+    )?
+    .query_row([thread], |row| row.get(0))
 }
 
 /// What a thread is when a run has left it, however that ended: its log says whether it waits, and no run. What agents
@@ -277,10 +317,10 @@ fn let_rest(db: &Connection, thread: i64, at: Timestamp) -> rusqlite::Result<()>
     let failed: bool = db
         .prepare_cached("SELECT error IS NOT NULL FROM threads WHERE n = ?1")?
         .query_row([thread], |row| row.get(0))?;
-    let status = match (active(db, thread)?.is_empty(), failed) {
-        (false, _) => ThreadStatus::Busy,
-        (true, true) => ThreadStatus::Error,
-        (true, false) => rest,
+    let status = match (is_busy(db, thread)?, failed) {
+        (true, _) => ThreadStatus::Busy,
+        (false, true) => ThreadStatus::Error,
+        (false, false) => rest,
     };
     set_thread(db, thread, status, at)
 }

@@ -7,49 +7,56 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use hart_kernel::{LoggedWrite, Step, StepSource, Timestamp};
 use hart_runtime::Run;
-use hart_runtime::port::{HistoryQuery, Lease, Lineage, StepInfo, Steps, StoreError};
+use hart_runtime::port::{HistoryQuery, Lease, Lineage, Progress, StepInfo, Steps, StoreError};
 use hart_types::{CheckpointId, RunId, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use super::row::{get_time, json, time, unreadable};
 use super::sum::{check, sum};
-use super::{SqliteStore, child_steps, leases, runs, threads};
+use super::{SqliteStore, child_steps, events, leases, runs, threads};
 
 /// From this many bytes a value is worth a row of its own.
 const LARGE: usize = 1024;
 
 #[async_trait]
 impl Steps for SqliteStore {
-    async fn append_steps(
-        &self,
-        thread: &ThreadId,
-        steps: Vec<Step>,
-        lease: Option<&Lease>,
-    ) -> Result<(), StoreError> {
-        let missing = match lease {
-            Some(lease) => StoreError::Lost(lease.run.clone()),
-            None => StoreError::NoThread(thread.clone()),
-        };
-        let (thread, lease) = (thread.clone(), lease.cloned());
+    async fn append_steps(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), StoreError> {
+        let (missing, thread) = (StoreError::NoThread(thread.clone()), thread.clone());
         let appended = self.write(move |db| {
-            if let Some(lease) = &lease
-                && !leases::is_held(db, lease)?
-            {
-                return Ok(None);
-            }
-            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(None) };
-            for step in &steps {
-                append(db, n, step)?;
-            }
-            if lease.is_none() && !runs::is_busy(db, n)? {
+            let Some(n) = threads::number(db, &thread)? else { return Ok(None) };
+            append(db, n, &steps)?;
+            if !runs::is_busy(db, n)? {
                 let status = rest_status(db, n)?;
                 db.prepare_cached("UPDATE threads SET status = ?2, error = NULL WHERE n = ?1")?
                     .execute(params![n, status.as_str()])?;
             }
+            if let Some(last) = steps.last() {
+                db.prepare_cached("UPDATE threads SET updated_at = ?2 WHERE n = ?1")?
+                    .execute(params![n, time(last.created_at)])?;
+            }
             Ok(Some(()))
         });
         appended.await?.ok_or(missing)
+    }
+
+    async fn append_progress(&self, progress: Progress, lease: &Lease) -> Result<(), StoreError> {
+        let lost = StoreError::Lost(lease.run.clone());
+        let lease = lease.clone();
+        let newest = progress.events.last().map_or(0, |event| event.id.seq);
+        let appended = self.write(move |db| {
+            let Some(place) = leases::held(db, &lease)? else { return Ok(None) };
+            let Progress { call, steps, events } = progress;
+            events::insert(db, place, &events)?;
+            match call {
+                Some(call) => child_steps::append(db, place.thread, &call, &lease.run, &steps)?,
+                None => append(db, place.thread, &steps)?,
+            }
+            Ok(Some(()))
+        });
+        appended.await?.ok_or(lost)?;
+        self.mark.raise(newest);
+        Ok(())
     }
 
     async fn steps(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, StoreError> {
@@ -87,16 +94,6 @@ impl Steps for SqliteStore {
             })
         })
         .await
-    }
-
-    async fn append_child_steps(
-        &self,
-        thread: &ThreadId,
-        call: &str,
-        steps: Vec<Step>,
-        lease: &Lease,
-    ) -> Result<(), StoreError> {
-        self.put_child_steps(thread, call, steps, lease).await
     }
 
     async fn child_steps(&self, thread: &ThreadId, call: &str) -> Result<Vec<Step>, StoreError> {
@@ -144,7 +141,18 @@ impl Steps for SqliteStore {
     }
 }
 
-fn append(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
+/// In order; the last one becomes the thread's newest.
+fn append(db: &Connection, thread: i64, steps: &[Step]) -> rusqlite::Result<()> {
+    for step in steps {
+        insert(db, thread, step)?;
+    }
+    match steps.last() {
+        Some(last) => threads::set_head(db, thread, Some(&last.id), last.created_at),
+        None => Ok(()),
+    }
+}
+
+fn insert(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
     let parent = step.parent.as_ref().map(CheckpointId::as_str);
     let number: Option<i64> = db
         .prepare_cached("SELECT number FROM steps WHERE thread = ?1 AND id = ?2")?
@@ -180,9 +188,6 @@ fn append(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         )?
         .execute(params![n, place, key, private, inline, blob, whole_sum])?;
     }
-    threads::set_head(db, thread, Some(&step.id), step.created_at)?;
-    db.prepare_cached("UPDATE threads SET updated_at = ?2 WHERE n = ?1")?
-        .execute(params![thread, time(step.created_at)])?;
     Ok(())
 }
 
@@ -338,7 +343,7 @@ fn fold(db: &Connection, thread: i64, head: CheckpointId, run: RunId) -> rusqlit
     let writes = steps.into_iter().flat_map(|step| step.writes).collect();
     let blobs = blobs_of_thread(db, thread)?;
     db.prepare_cached("DELETE FROM steps WHERE thread = ?1")?.execute([thread])?;
-    append(db, thread, &Step { parent: None, run_id: run, writes, ..last })?;
+    append(db, thread, &[Step { parent: None, run_id: run, writes, ..last }])?;
     db.prepare_cached("UPDATE runs SET base = NULL WHERE thread = ?1")?.execute([thread])?;
     drop_unused(db, blobs)
 }

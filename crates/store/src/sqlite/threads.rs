@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
 use super::sum::{check_column, sum};
-use super::{SqliteStore, steps};
+use super::{SqliteStore, events, steps};
 
 #[async_trait]
 impl Threads for SqliteStore {
@@ -61,6 +61,18 @@ impl Threads for SqliteStore {
     async fn delete_thread(&self, id: &ThreadId) -> Result<bool, StoreError> {
         let id = id.clone();
         self.write(move |db| delete(db, &id)).await
+    }
+
+    async fn left_behind(&self, before: Timestamp) -> Result<Vec<Thread>, StoreError> {
+        self.read(move |db| {
+            db.prepare_cached(
+                "SELECT * FROM threads WHERE temporary = 1 AND updated_at < ?1 AND NOT EXISTS (
+                     SELECT 1 FROM runs WHERE runs.thread = threads.n AND runs.status IN ('pending', 'running'))",
+            )?
+            .query_map([time(before)], read)?
+            .collect()
+        })
+        .await
     }
 
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError> {
@@ -124,6 +136,14 @@ pub(super) fn head(db: &Connection, n: i64) -> rusqlite::Result<Option<Checkpoin
     })
 }
 
+/// What its rows are found by.
+pub(super) fn number(db: &Connection, id: &ThreadId) -> rusqlite::Result<Option<i64>> {
+    db.prepare_cached("SELECT n FROM threads WHERE id = ?1")?
+        .query_row([id.as_str()], |row| row.get(0))
+        .optional()
+}
+
+/// Its newest step. When it was updated is another column, with an index: runs say so at their ends.
 pub(super) fn set_head(
     db: &Connection,
     n: i64,
@@ -137,9 +157,9 @@ pub(super) fn set_head(
 }
 
 pub(super) fn delete(db: &Connection, id: &ThreadId) -> rusqlite::Result<bool> {
-    let Some((n, _)) = find(db, id)? else { return Ok(false) };
+    let Some(n) = number(db, id)? else { return Ok(false) };
     let orphans = steps::blobs_of_thread(db, n)?;
-    db.prepare_cached("DELETE FROM events WHERE thread = ?1")?.execute([id.as_str()])?;
+    events::forget_thread(db, n)?;
     db.prepare_cached("DELETE FROM crons WHERE thread = ?1")?.execute([id.as_str()])?;
     db.prepare_cached("DELETE FROM threads WHERE n = ?1")?.execute([n])?;
     steps::drop_unused(db, orphans)?;
@@ -153,7 +173,9 @@ pub(super) fn tell(db: &Connection, id: &ThreadId, about: Map<String, Value>) ->
         return Ok(());
     }
     thread.metadata.extend(about);
-    tag(db, n, &thread.metadata)?;
+    if !thread.temporary {
+        tag(db, n, &thread.metadata)?;
+    }
     db.prepare_cached("UPDATE threads SET metadata = ?2 WHERE n = ?1")?
         .execute(params![n, json(&thread.metadata)])?;
     Ok(())
@@ -180,7 +202,10 @@ pub(super) fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> 
         thread.temporary,
     ])?;
     let n = db.last_insert_rowid();
-    tag(db, n, &thread.metadata)?;
+    // One that goes with its run is never searched for.
+    if !thread.temporary {
+        tag(db, n, &thread.metadata)?;
+    }
     Ok(n)
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use futures_util::future::BoxFuture;
 use hart_runtime::port::{Lease, StoreError, StoredRecord};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -93,6 +94,28 @@ impl Writer {
         self.jobs.send(job).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
+
+    /// As [`Writer::submit`], for who can use what came of the work before the commit.
+    pub(super) async fn submit_ahead<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<(T, BoxFuture<'static, Result<(), StoreError>>), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let (confirm, confirmed) = oneshot::channel();
+        let job: Job = Box::new(move |opened| {
+            let done = opened.and_then(|connection| alone(connection, work));
+            let failed = done.as_ref().err().map(NotCommitted::with);
+            let _ = reply.send(done);
+            let finish = Box::new(move |committed| {
+                let _ = confirm.send(committed);
+            });
+            Done { failed, finish }
+        });
+        let _waits = Waits::new(&self.waiting);
+        self.jobs.send(job).map_err(|_| gone())?;
+        let done = answer.await.map_err(|_| gone())??;
+        Ok((done, Box::pin(async { confirmed.await.map_err(|_| gone())? })))
+    }
 }
 
 /// Counted until it is dropped, also by one who gives up.
@@ -135,8 +158,8 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried) {
         }
         let committed = match broken {
             Some(why) => Err(why),
-            None => connection.execute_batch("COMMIT").map_err(|error| {
-                let _ = connection.execute_batch("ROLLBACK");
+            None => order(connection, "COMMIT").map_err(|error| {
+                let _ = order(connection, "ROLLBACK");
                 NotCommitted::by(&error)
             }),
         };
@@ -152,12 +175,12 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried) {
 
 /// Opens a transaction, with all that goes along in it: what that is, or nothing where the disk has no room for it.
 fn begin(connection: &Connection, carried: &Carried) -> rusqlite::Result<Vec<Batch>> {
-    connection.execute_batch("BEGIN IMMEDIATE")?;
+    order(connection, "BEGIN IMMEDIATE")?;
     let records = carried.take();
     recordings::write(connection, &records);
     if connection.is_autocommit() {
         carried.put_back(records);
-        connection.execute_batch("BEGIN IMMEDIATE")?;
+        order(connection, "BEGIN IMMEDIATE")?;
         return Ok(Vec::new());
     }
     Ok(records)
@@ -168,14 +191,19 @@ fn alone<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    connection.execute_batch("SAVEPOINT job").map_err(failure)?;
+    order(connection, "SAVEPOINT job").map_err(failure)?;
     let done = work(connection);
-    let end = if done.is_ok() { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
+    let undone = if done.is_ok() { Ok(()) } else { order(connection, "ROLLBACK TO job") };
     // A full disk may have rolled back the whole transaction already; then there is nothing left to end.
-    match connection.execute_batch(end) {
+    match undone.and_then(|()| order(connection, "RELEASE job")) {
         Ok(()) => done,
         Err(error) => done.and(Err(failure(error))),
     }
+}
+
+/// One of the few words that every commit is made of: they are parsed once.
+fn order(connection: &Connection, word: &'static str) -> rusqlite::Result<()> {
+    connection.prepare_cached(word)?.execute([]).map(|_| ())
 }
 
 /// Why nothing of a group is on the disk; told to all who were in it.

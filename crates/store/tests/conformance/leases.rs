@@ -7,7 +7,7 @@ use hart_runtime::{Input, StartRun, Totals};
 use hart_types::{CancelAction, EventId, MultitaskStrategy, NodeId, RunStatus, ThreadId};
 use serde_json::json;
 
-use super::{admit, at, claim, make, map, run, step, stores};
+use super::{admit, at, claim, make, map, run, step, steps_alone, stores};
 
 fn node(name: &str) -> NodeId {
     name.into()
@@ -88,20 +88,20 @@ async fn whoever_lost_a_run_writes_nothing_more() {
         super::admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let stale = claim(store.as_ref(), &thread, 5).await.unwrap().lease;
         store.append_events(vec![event(&stale, 0)], &stale).await.unwrap();
-        store.append_steps(&thread, vec![step("a", None, "r", &[])], Some(&stale)).await.unwrap();
+        store.append_progress(steps_alone(vec![step("a", None, "r", &[])]), &stale).await.unwrap();
         let lease = store.take_over(&stale, &node("two"), at(6)).await.unwrap().unwrap().lease;
 
         let lost = |error: StoreError| assert!(matches!(error, StoreError::Lost(_)), "{name}: {error}");
         lost(store.append_events(vec![event(&stale, 4)], &stale).await.unwrap_err());
         let late = vec![step("b", Some("a"), "r", &[])];
-        lost(store.append_steps(&thread, late.clone(), Some(&stale)).await.unwrap_err());
+        lost(store.append_progress(steps_alone(late.clone()), &stale).await.unwrap_err());
         assert!(store.end_run(&"r".into(), end(), Some(&stale)).await.unwrap().is_none(), "{name}");
         assert!(store.end_run(&"r".into(), end(), None).await.unwrap().is_none(), "{name}");
         assert!(!store.undo_run(&"r".into(), at(7), Some(&stale)).await.unwrap(), "{name}");
         assert!(store.beat(&stale.node).await.unwrap().is_empty(), "{name}");
         assert_eq!(store.steps(&thread, None).await.unwrap().len(), 1, "{name}");
 
-        store.append_steps(&thread, late, Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(late), &lease).await.unwrap();
         store.append_events(vec![event(&lease, 0)], &lease).await.unwrap();
         assert_eq!(store.beat(&lease.node).await.unwrap()[0].lease, lease, "{name}");
         store.end_run(&"r".into(), end(), Some(&lease)).await.unwrap().unwrap();
@@ -120,7 +120,7 @@ async fn tries_are_counted_from_the_last_step_that_was_made() {
         for attempt in 0..5 {
             if attempt == 2 {
                 let step = vec![step("s", None, "r", &[])];
-                store.append_steps(&thread, step, Some(&claimed.lease)).await.unwrap();
+                store.append_progress(steps_alone(step), &claimed.lease).await.unwrap();
             }
             claimed = store.take_over(&claimed.lease, &node("n"), at(6)).await.unwrap().unwrap();
             counted.push((claimed.attempt, claimed.tries));
@@ -196,7 +196,7 @@ async fn a_run_that_began_its_thread_still_did_when_it_is_taken_over() {
         let thread = make(store.as_ref(), "t").await;
         admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
-        store.append_steps(&thread, vec![step("s", None, "r", &[])], Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(vec![step("s", None, "r", &[])]), &lease).await.unwrap();
         let taken = store.take_over(&lease, &"two".into(), at(3)).await.unwrap().unwrap();
         assert_eq!(taken.run.base, None, "{name}");
         assert!(store.undo_run(&"r".into(), at(4), Some(&taken.lease)).await.unwrap());

@@ -5,7 +5,7 @@ use hart_runtime::Totals;
 use hart_runtime::port::{RunEnd, Store, StoredRecord};
 use hart_types::{MultitaskStrategy, RunStatus};
 
-use super::{admit, at, claim, make, run, step, stores};
+use super::{admit, at, claim, make, run, step, steps_alone, stores};
 
 fn record(step: Option<&str>, text: &str) -> StoredRecord {
     StoredRecord { step: step.map(Into::into), payload: Bytes::from(text.to_owned()) }
@@ -35,7 +35,7 @@ async fn records_go_with_the_next_write_in_order_and_by_the_lease_alone() {
         admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let stale = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
         store.append_records(vec![record(Some("s"), "one"), record(Some("s"), "two")], &stale);
-        store.append_steps(&thread, vec![step("s", None, "r", &[])], Some(&stale)).await.unwrap();
+        store.append_progress(steps_alone(vec![step("s", None, "r", &[])]), &stale).await.unwrap();
         let kept = store.records(&"r".into()).await.unwrap();
         assert_eq!(kept, [record(Some("s"), "one"), record(Some("s"), "two")], "{name}");
         assert_eq!(store.recorded_bytes(&"r".into()).await.unwrap(), 6, "{name}");

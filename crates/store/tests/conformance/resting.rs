@@ -5,7 +5,7 @@ use hart_runtime::port::{Deleted, Lease, RunEnd, Store};
 use hart_runtime::{Failure, Totals};
 use hart_types::{MultitaskStrategy, RunStatus, ThreadId, ThreadStatus};
 
-use super::{admit, at, claim, make, run, step, stores};
+use super::{admit, at, claim, make, run, step, steps_alone, steps_inside, stores};
 
 fn end(status: RunStatus) -> RunEnd {
     let failure = || Failure { error: "ResumeError".into(), message: "no open question has the id".into() };
@@ -28,8 +28,8 @@ fn inside(id: &str, run: &str) -> Step {
 async fn waits(store: &dyn Store) -> ThreadId {
     let thread = make(store, "t").await;
     let lease = next(store, &thread, "asks").await;
-    store.append_child_steps(&thread, "call", vec![inside("1", "child")], &lease).await.unwrap();
-    store.append_steps(&thread, vec![step("asked", None, "asks", &[])], Some(&lease)).await.unwrap();
+    store.append_progress(steps_inside("call", vec![inside("1", "child")]), &lease).await.unwrap();
+    store.append_progress(steps_alone(vec![step("asked", None, "asks", &[])]), &lease).await.unwrap();
     store.end_run(&"asks".into(), end(RunStatus::Success), Some(&lease)).await.unwrap().unwrap();
     thread
 }
@@ -82,9 +82,9 @@ async fn an_answer_that_is_taken_back_leaves_the_question_open() {
         assert_waits(name, store, &thread, ThreadStatus::Interrupted).await;
 
         let lease = next(store, &thread, "executed").await;
-        store.append_child_steps(&thread, "call", vec![inside("2", "child")], &lease).await.unwrap();
+        store.append_progress(steps_inside("call", vec![inside("2", "child")]), &lease).await.unwrap();
         let went_on = Step { next: None, ..step("went on", Some("asked"), "executed", &[]) };
-        store.append_steps(&thread, vec![went_on], Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(vec![went_on]), &lease).await.unwrap();
         assert!(store.undo_run(&"executed".into(), at(4), Some(&lease)).await.unwrap(), "{name}");
         assert_waits(name, store, &thread, ThreadStatus::Interrupted).await;
 
@@ -101,7 +101,7 @@ async fn a_thread_that_has_nothing_left_to_do_is_idle_and_keeps_nothing() {
         let (store, thread) = (store.as_ref(), waits(store.as_ref()).await);
         let lease = next(store, &thread, "answers").await;
         let last = Step { next: None, ..step("done", Some("asked"), "answers", &[]) };
-        store.append_steps(&thread, vec![last], Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(vec![last]), &lease).await.unwrap();
         store.end_run(&"answers".into(), end(RunStatus::Success), Some(&lease)).await.unwrap().unwrap();
         assert_eq!(store.thread(&thread).await.unwrap().unwrap().status, ThreadStatus::Idle, "{name}");
         assert!(store.child_steps(&thread, "call").await.unwrap().is_empty(), "{name}");

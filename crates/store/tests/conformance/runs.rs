@@ -1,11 +1,11 @@
 //! Runs: one at a time on a thread, in order, and undone without a trace.
 
-use hart_runtime::port::{Admission, Claimed, Deleted, RunEnd, RunQuery, StoreError, Used};
-use hart_runtime::{Failure, ModelTotals, Run, Totals};
+use hart_runtime::port::{Admission, AtOnce, Claimed, Deleted, RunEnd, RunQuery, StoreError, Used};
+use hart_runtime::{Failure, ModelTotals, Run, StartRun, Totals};
 use hart_types::{MultitaskStrategy, RunStatus, ThreadStatus};
 use serde_json::json;
 
-use super::{admit, at, claim, make, run, step, stores};
+use super::{admit, at, claim, make, run, step, steps_alone, stores};
 
 fn ended(status: RunStatus) -> RunEnd {
     RunEnd {
@@ -48,6 +48,41 @@ async fn admission_follows_the_strategy() {
 }
 
 #[tokio::test]
+async fn a_run_that_nothing_is_before_begins_with_its_admission() {
+    for (name, store, _dir) in stores() {
+        let thread = make(store.as_ref(), "t").await;
+        let take_in = async |run: Run| {
+            let request = StartRun { thread: Some(run.thread.clone()), ..StartRun::default() };
+            let AtOnce { admission, claimed, written } =
+                store.admit_at_once(run, request, &"n".into()).await.unwrap();
+            written.await.unwrap();
+            (admission, claimed)
+        };
+        let later = Run { start_at: at(60), ..run("later", &thread, MultitaskStrategy::Enqueue) };
+        assert!(take_in(later).await.1.is_none(), "{name}: it is not due");
+
+        let other = make(store.as_ref(), "other").await;
+        store.append_steps(&other, vec![step("s", None, "r0", &[])]).await.unwrap();
+        let (admission, begun) = take_in(run("r1", &other, MultitaskStrategy::Reject)).await;
+        let pending = run("r1", &other, MultitaskStrategy::Reject);
+        assert_eq!(admission, Admission::Admitted { run: pending, others: vec![] }, "{name}");
+        let begun = begun.unwrap();
+        assert_eq!((begun.run.status, begun.attempt, begun.tries), (RunStatus::Running, 1, 1), "{name}");
+        assert_eq!(begun.run.base, Some("s".into()), "{name}");
+        assert_eq!(store.run(&"r1".into()).await.unwrap().unwrap(), begun.run, "{name}");
+        assert!(claim(store.as_ref(), &other, 2).await.is_none(), "{name}: it is given once");
+        store
+            .append_progress(steps_alone(vec![step("a", Some("s"), "r1", &[])]), &begun.lease)
+            .await
+            .unwrap();
+
+        assert!(take_in(run("r2", &other, MultitaskStrategy::Enqueue)).await.1.is_none(), "{name}: it waits");
+        let (rejected, begun) = take_in(run("r3", &other, MultitaskStrategy::Reject)).await;
+        assert!(matches!(rejected, Admission::Rejected { .. }) && begun.is_none(), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn one_key_is_one_run() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
@@ -68,7 +103,7 @@ async fn one_key_is_one_run() {
 async fn runs_are_claimed_in_order_and_one_at_a_time() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
-        store.append_steps(&thread, vec![step("s", None, "r0", &[])], None).await.unwrap();
+        store.append_steps(&thread, vec![step("s", None, "r0", &[])]).await.unwrap();
         for id in ["r1", "r2"] {
             admit(store.as_ref(), run(id, &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         }
@@ -130,13 +165,13 @@ async fn an_undone_run_leaves_the_thread_as_it_found_it() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
         store
-            .append_steps(&thread, vec![step("a", None, "r0", &[("messages", json!(["before"]))])], None)
+            .append_steps(&thread, vec![step("a", None, "r0", &[("messages", json!(["before"]))])])
             .await
             .unwrap();
         admit(store.as_ref(), run("r", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
         let large = vec![step("b", Some("a"), "r", &[("messages", json!(["y".repeat(9000)]))])];
-        store.append_steps(&thread, large, Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(large), &lease).await.unwrap();
         assert!(!store.undo_run(&"r".into(), at(3), None).await.unwrap(), "{name}: it is being executed");
         assert!(store.undo_run(&"r".into(), at(3), Some(&lease)).await.unwrap(), "{name}");
         assert!(!store.undo_run(&"r".into(), at(3), Some(&lease)).await.unwrap(), "{name}");
@@ -185,7 +220,7 @@ async fn only_the_last_run_of_a_thread_is_undone_when_it_is_deleted() {
             let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
             let done = step(&format!("{id}-step"), parent.as_deref(), id, &[("messages", json!([id]))]);
             parent = Some(done.id.to_string());
-            store.append_steps(&thread, vec![done], Some(&lease)).await.unwrap();
+            store.append_progress(steps_alone(vec![done]), &lease).await.unwrap();
             store.end_run(&id.into(), ended(RunStatus::Error), Some(&lease)).await.unwrap().unwrap();
         }
         for (id, deleted, steps) in [

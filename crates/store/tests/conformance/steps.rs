@@ -6,7 +6,7 @@ use hart_runtime::{Thread, Totals};
 use hart_types::{CheckpointId, MultitaskStrategy, RunStatus};
 use serde_json::json;
 
-use super::{admit, at, claim, make, run, step, stores};
+use super::{admit, at, claim, make, run, step, steps_alone, steps_inside, stores};
 
 fn names(steps: &[Step]) -> Vec<&str> {
     steps.iter().map(|step| step.id.as_str()).collect()
@@ -31,9 +31,9 @@ async fn a_step_is_read_back_as_it_was_written() {
                 &[("messages", large.clone()), ("again", large), ("messages", json!([]))],
             ),
         ];
-        store.append_steps(&thread, written.clone(), None).await.unwrap();
+        store.append_steps(&thread, written.clone()).await.unwrap();
         assert_eq!(store.steps(&thread, None).await.unwrap(), written, "{name}");
-        let lost = store.append_steps(&"nowhere".into(), written, None).await;
+        let lost = store.append_steps(&"nowhere".into(), written).await;
         assert!(matches!(lost, Err(StoreError::NoThread(_))), "{name}");
     }
 }
@@ -45,7 +45,7 @@ async fn each_branch_is_its_own_line() {
         for (id, parent) in
             [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", Some("a")), ("e", Some("d"))]
         {
-            store.append_steps(&thread, vec![step(id, parent, "r", &[])], None).await.unwrap();
+            store.append_steps(&thread, vec![step(id, parent, "r", &[])]).await.unwrap();
         }
         let at = |id: &'static str| store.steps(&thread, Some(Box::leak(Box::new(id.into()))));
         assert_eq!(names(&store.steps(&thread, None).await.unwrap()), ["a", "d", "e"], "{name}");
@@ -84,7 +84,7 @@ async fn a_copy_has_the_history_and_goes_its_own_way() {
     for (name, store, _dir) in stores() {
         let thread = make(store.as_ref(), "t").await;
         let large = json!(["z".repeat(4000)]);
-        store.append_steps(&thread, vec![step("1", None, "r", &[("messages", large)])], None).await.unwrap();
+        store.append_steps(&thread, vec![step("1", None, "r", &[("messages", large)])]).await.unwrap();
         let copy =
             store.copy_thread(&thread, Thread::new("copy".into(), "default".into(), at(5))).await.unwrap();
         assert_eq!(
@@ -92,7 +92,7 @@ async fn a_copy_has_the_history_and_goes_its_own_way() {
             store.steps(&thread, None).await.unwrap(),
             "{name}"
         );
-        store.append_steps(&copy.id, vec![step("2", Some("1"), "r2", &[])], None).await.unwrap();
+        store.append_steps(&copy.id, vec![step("2", Some("1"), "r2", &[])]).await.unwrap();
         assert_eq!(store.steps(&thread, None).await.unwrap().len(), 1, "{name}");
         // What they share stays as long as one of them is there.
         store.delete_thread(&thread).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_reader_that_knows_a_step_gets_what_came_since() {
         let thread = make(store.as_ref(), "t").await;
         let steps = [("a", None), ("b", Some("a")), ("c", Some("b")), ("fork", Some("a")), ("d", Some("c"))];
         let steps = steps.map(|(id, parent)| step(id, parent, "r", &[("messages", json!([id]))]));
-        store.append_steps(&thread, steps.to_vec(), None).await.unwrap();
+        store.append_steps(&thread, steps.to_vec()).await.unwrap();
         for (at, known, since, way) in [
             ("d", Some("b"), true, &["c", "d"][..]),
             ("d", Some("d"), true, &[]),
@@ -150,15 +150,15 @@ async fn steps_inside_a_call_are_kept_while_the_thread_waits_and_no_longer() {
         admit(store.as_ref(), run("r1", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &thread, 2).await.unwrap().lease;
         for step in inside.clone() {
-            store.append_child_steps(&thread, "call", vec![step], &lease).await.unwrap();
+            store.append_progress(steps_inside("call", vec![step]), &lease).await.unwrap();
         }
         assert_eq!(store.child_steps(&thread, "call").await.unwrap(), inside, "{name}");
         assert!(store.child_steps(&thread, "other").await.unwrap().is_empty(), "{name}");
         assert!(store.steps(&thread, None).await.unwrap().is_empty(), "{name}: they are not the thread's");
 
-        store.append_steps(&thread, vec![step("asks", None, "r1", &[])], Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(vec![step("asks", None, "r1", &[])]), &lease).await.unwrap();
         store.end_run(&"r1".into(), end(), Some(&lease)).await.unwrap().unwrap();
-        let late = store.append_child_steps(&thread, "call", inside.clone(), &lease).await;
+        let late = store.append_progress(steps_inside("call", inside.clone()), &lease).await;
         assert!(matches!(late, Err(StoreError::Lost(_))), "{name}");
         let copy = Thread::new("copy".into(), "default".into(), at(3));
         store.copy_thread(&thread, copy).await.unwrap();
@@ -170,14 +170,14 @@ async fn steps_inside_a_call_are_kept_while_the_thread_waits_and_no_longer() {
         admit(store.as_ref(), run("r2", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &thread, 4).await.unwrap().lease;
         let more = step("3", Some("2"), "child", &[]);
-        store.append_child_steps(&thread, "call", vec![more], &lease).await.unwrap();
+        store.append_progress(steps_inside("call", vec![more]), &lease).await.unwrap();
         assert!(store.undo_run(&"r2".into(), at(5), Some(&lease)).await.unwrap(), "{name}");
         assert_eq!(store.child_steps(&thread, "call").await.unwrap(), inside, "{name}");
 
         admit(store.as_ref(), run("r3", &thread, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &thread, 6).await.unwrap().lease;
         let last = Step { next: None, ..step("ends", Some("asks"), "r3", &[]) };
-        store.append_steps(&thread, vec![last], Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(vec![last]), &lease).await.unwrap();
         store.end_run(&"r3".into(), end(), Some(&lease)).await.unwrap().unwrap();
         assert!(store.child_steps(&thread, "call").await.unwrap().is_empty(), "{name}: nothing waits");
     }

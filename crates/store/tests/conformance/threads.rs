@@ -7,7 +7,7 @@ use hart_runtime::port::{
 use hart_types::{EventId, MultitaskStrategy, ThreadStatus};
 use serde_json::json;
 
-use super::{admit, at, claim, make, map, run, step, stores, thread};
+use super::{admit, at, claim, make, map, run, step, steps_alone, stores, thread};
 
 #[tokio::test]
 async fn a_thread_is_read_back_as_it_was_made_and_made_once() {
@@ -116,7 +116,7 @@ async fn a_forgotten_thread_leaves_nothing() {
         admit(store.as_ref(), run("r", &id, MultitaskStrategy::Enqueue)).await.unwrap();
         let lease = claim(store.as_ref(), &id, 2).await.unwrap().lease;
         let large = vec![step("1", None, "r", &[("messages", json!(["x".repeat(5000)]))])];
-        store.append_steps(&id, large, Some(&lease)).await.unwrap();
+        store.append_progress(steps_alone(large), &lease).await.unwrap();
         let event = StoredEvent {
             id: EventId { ms: 1, seq: 1 },
             run: "r".into(),

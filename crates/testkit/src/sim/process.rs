@@ -33,6 +33,8 @@ struct State {
     passed: u64,
     troubles: VecDeque<(u64, Trouble)>,
     full_until: Option<Instant>,
+    /// Nothing takes seconds by itself.
+    prompt: bool,
     hash: u64,
     told: Option<Vec<String>>,
     processes: Vec<Weak<One>>,
@@ -80,12 +82,19 @@ impl Machine {
             passed: 0,
             troubles: troubles.into(),
             full_until: None,
+            prompt: false,
             hash: 0xcbf2_9ce4_8422_2325,
             told: tell.then(Vec::new),
             processes: Vec::new(),
         };
         let (began, accidents) = (Instant::now(), Notify::new());
         Self(Arc::new(Shared { disk, began, state: Mutex::new(state), accidents }))
+    }
+
+    /// Its disk is never slow, for what is about time. The numbers of a seed stay as they are.
+    pub fn prompt(self) -> Self {
+        self.state().prompt = true;
+        self
     }
 
     pub fn disk(&self) -> &Disk {
@@ -187,11 +196,15 @@ impl Process {
         if let Some(trouble) = trouble {
             self.suffer(trouble);
         }
+        let is_prompt = self.0.machine.state().prompt;
         let (yields, delay) = self.0.machine.random(|random| match random.within(0..=99) {
             0..60 => (0, Duration::ZERO),
             60..80 => (random.within(1..=3), Duration::ZERO),
             80..99 => (0, Duration::from_millis(random.within(1..=30))),
-            _ => (0, Duration::from_millis(random.within(100..=3000))),
+            _ => {
+                let slow = random.within(100..=3000);
+                (0, Duration::from_millis(if is_prompt { 0 } else { slow }))
+            }
         });
         for _ in 0..yields {
             tokio::task::yield_now().await;

@@ -61,7 +61,8 @@ impl Asynchronous {
             return Err(ToolError::Arguments("`description` is empty: say what is to be done".to_owned()));
         }
         let thread = thread_of(cx.effect);
-        let run = self.remote.start(&args.subagent_type, &thread, &args.description).await.map_err(failed)?;
+        let run =
+            self.remote.start(&args.subagent_type, &thread, &args.description).await.map_err(not_started)?;
         Ok(started(cx, args.subagent_type, thread, run))
     }
 
@@ -151,8 +152,14 @@ fn changed(text: String, task: AsyncTask) -> ToolOutput {
     ToolOutput { command: Update::none().set::<AsyncTasks>(task).into(), ..text.into() }
 }
 
+fn not_started(error: RemoteError) -> ToolError {
+    ToolError::Failed(format!(
+        "{error}; nothing is known to run there. Start it again later, or do it yourself"
+    ))
+}
+
 fn failed(error: RemoteError) -> ToolError {
-    ToolError::Failed(format!("{error}; the task, if there is one, is not lost: look after it later"))
+    ToolError::Failed(format!("{error}; the task is not lost: look after it later"))
 }
 
 fn task_of(cx: &ToolContext<'_>, id: &str) -> Result<AsyncTask, ToolError> {

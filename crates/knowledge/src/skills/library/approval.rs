@@ -100,6 +100,7 @@ impl Library {
             }
         }
         if !open.is_empty() {
+            let keys: Vec<String> = open.iter().map(|(found, _)| found.key()).collect();
             let decided = lock::change(&self.lock_file(), |lock| {
                 Ok(open
                     .into_iter()
@@ -109,6 +110,9 @@ impl Library {
             match decided {
                 Ok(decided) => offered.extend(decided),
                 Err(error) => troubles.push(self.broken_lock(&error)),
+            }
+            if let Err(error) = self.move_held(&keys) {
+                tracing::warn!(%error, "skills that are held back cannot be moved away");
             }
         }
         let held = Lock::read(&self.lock_file()).map(|lock| lock.held).unwrap_or_default();
@@ -161,28 +165,47 @@ impl Library {
             return true;
         };
         let name = loaded.skill.as_ref().map_or(&found.inside, |skill| &skill.manifest.name).clone();
-        let folder = self.move_away(found).unwrap_or_else(|error| {
-            tracing::warn!(%error, skill = name, "a skill that is held back cannot be moved away");
-            found.folder.clone()
-        });
+        let folder = self.place_for(lock, found);
         tracing::warn!(skill = name, why, "a skill is held back; `hart skills approve` lets it be used");
         lock.held.insert(key, Held { name, folder, from: found.folder.clone(), why, since: now });
         false
     }
 
     /// Out of every sandbox's sight, where the folder is hart's to change.
-    fn move_away(&self, found: &Found) -> io::Result<PathBuf> {
-        if !self.config.own {
-            return Ok(found.folder.clone());
+    fn place_for(&self, lock: &Lock, found: &Found) -> PathBuf {
+        if !self.config.own && found.root != Root::Installed && found.root != Root::User {
+            return found.folder.clone();
         }
-        let place = self.config.home.join("quarantine").join(found.root.name());
+        let place = self.quarantine().join(found.root.name());
         let flat = found.inside.replace('/', "_");
         let free = (1_u32..).map(|n| if n == 1 { flat.clone() } else { format!("{flat}.{n}") });
-        let to =
-            free.map(|name| place.join(name)).find(|to| !to.exists()).unwrap_or_else(|| place.join(&flat));
-        fs::create_dir_all(&place)?;
-        rename(&found.folder, &to)?;
-        Ok(to)
+        let taken = |to: &PathBuf| to.exists() || lock.held.values().any(|held| held.folder == *to);
+        free.map(|name| place.join(name)).find(|to| !taken(to)).unwrap_or_else(|| place.join(&flat))
+    }
+
+    pub(super) fn quarantine(&self) -> PathBuf {
+        self.config.home.join("quarantine")
+    }
+
+    /// Moves those of these that the lock says are held back. It says so first: should hart be cut off in between, the
+    /// package is still where it was, and is held back again.
+    fn move_held(&self, keys: &[String]) -> io::Result<()> {
+        let is_there = |held: &Held| !held.folder.exists() && held.from.exists();
+        let lock = Lock::read(&self.lock_file())?;
+        if !keys.iter().any(|key| lock.held.get(key).is_some_and(is_there)) {
+            return Ok(());
+        }
+        lock::change(&self.lock_file(), |lock| {
+            for key in keys {
+                let Some(held) = lock.held.get_mut(key).filter(|held| is_there(held)) else { continue };
+                if let Err(error) = rename(&held.from, &held.folder) {
+                    let skill = &held.name;
+                    tracing::warn!(%error, skill, "a skill that is held back cannot be moved away");
+                    held.folder.clone_from(&held.from);
+                }
+            }
+            Ok(())
+        })
     }
 }
 

@@ -10,7 +10,8 @@ use std::sync::{Arc, OnceLock};
 use crate::skills::agents_file::{self, AGENTS_FILE};
 use crate::skills::bundled;
 use crate::skills::catalogue::{Root, Skill, Trouble, TroubleKind, location};
-use crate::skills::manifest::{MANIFEST, Severity};
+use crate::skills::manifest::MANIFEST;
+use crate::skills::mistake::Severity;
 use crate::skills::package::{Limits, Package};
 use crate::skills::scan::{Scan, scan};
 use crate::skills::stamps::Stamps;
@@ -66,9 +67,14 @@ impl Found {
         match self.root {
             // Users are told apart by their folders.
             Root::User => format!("user/{}", self.folder.display()),
-            Root::Public | Root::Custom => format!("{}/{}", self.root.name(), self.inside),
+            root => in_lock(root, &self.inside),
         }
     }
+}
+
+/// What a package that is everyone's is called in the lock.
+pub(in crate::skills) fn in_lock(root: Root, inside: &str) -> String {
+    format!("{}/{inside}", root.name())
 }
 
 /// How deep a root may sort its skills into folders.

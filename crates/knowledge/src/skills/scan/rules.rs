@@ -36,7 +36,7 @@ const fn secret(message: &'static str, pattern: &'static str) -> Rule {
     Rule { name: "secret", pattern, in_scripts: level, in_text: level, message, help, secret: true }
 }
 
-static RULES: [Rule; 33] = [
+static RULES: [Rule; 34] = [
     secret("a private key", r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY( BLOCK)?-----"),
     secret("a key of Amazon's cloud", r"\b(AKIA|ASIA)[0-9A-Z]{16}\b"),
     secret("a token of GitHub", r"\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
@@ -58,6 +58,15 @@ static RULES: [Rule; 33] = [
         "it claims to have been reviewed",
         "leave it out: who reviews it decides by what is in it",
         r#"(?i)\bthis (skill|package|file|script) (is|was|has been) (already )?(pre-?)?(verified|approved|audited|reviewed|whitelisted|safe)\b|"(decision|verdict)"\s*:\s*"(allow|safe|approve)"|\b(mark|classify|report|rate|flag) (this|it) as (safe|benign|allow)"#,
+    ),
+    // Packages that teach reviewing hold such sentences as examples, so in a text it is for the review to weigh.
+    rule(
+        "talks-to-reviewer",
+        Block,
+        Some(Warn),
+        "it tells a reviewer what to think",
+        "leave it out, or see that it is an example and nothing to be followed",
+        r#"(?i)\b(ignore|disregard|forget|override|bypass|skip)\s+(all\s+|any\s+|your\s+|the\s+)*(reviewer|review|scanner|auditor|moderator)('s|s'?)?\s+(instructions?|rules|guidelines|checks?|polic(y|ies)|warnings?)\b|\b(mark|classify|rate|report|flag|accept)\s+(this|the)\s+(skill|package|file|script)\s+as\s+\W?(safe|benign|harmless|clean|approved|trusted|allow|publish)"#,
     ),
     rule(
         "overrides-instructions",

@@ -72,17 +72,24 @@ fn subagents() -> Vec<Key> {
             "What a subagent may use: `enabled`, `max_tokens` (1000000).",
         ),
         key(
+            "subagents.max_tokens_per_run",
+            AMOUNT,
+            "1000000",
+            "What all subagents of a run may use together; 0 is no limit but the run's own.",
+        ),
+        key(
             "subagents.agents",
             Kind::Map,
             "{}",
-            "Other numbers for single ones, by name: `timeout_seconds`, `max_turns`, `model`, `skills`, `token_budget`.",
+            "Other numbers for single ones, by name: `timeout_seconds`, `max_turns`, `model`, `skills`, `middleware`, \
+             `token_budget`.",
         ),
         key(
             "subagents.custom_agents",
             Kind::Map,
             "{}",
             "Your own, by name: `description`, `system_prompt`, `tools`, `disallowed_tools`, `skills`, `model`, \
-             `max_turns`, `timeout_seconds`.",
+             `max_turns`, `timeout_seconds`, `token_budget`, `middleware`, `permissions`, `response_format`.",
         ),
         key(
             "subagents.remote",
