@@ -82,6 +82,12 @@ export function readSkill(name: string): Promise<SkillText | null> {
   return call(`/api/skills/${encodeURIComponent(name)}`);
 }
 
+/** One of those that did not come with hart. */
+export async function deleteSkill(name: string): Promise<void> {
+  const answer = await call(`/api/skills/custom/${encodeURIComponent(name)}`, { method: "DELETE" });
+  if (!answer) throw new NativeError(404, name);
+}
+
 /** From a file of a thread. What speaks against it is the error's message. */
 export async function installSkill(threadId: string, path: string): Promise<string> {
   const body = { thread_id: threadId, path };

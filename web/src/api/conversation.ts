@@ -3,6 +3,7 @@
  *
  * Invariant: these are routes of every hart; what one refuses is an error with the server's own words.
  */
+import type { SubagentStep } from "../conversation/activity";
 import type { ChatMessage } from "../conversation/message";
 import { ask, json, NativeError, thread } from "./native";
 
@@ -36,6 +37,33 @@ export interface SaidRow {
 /** The newest messages with the runs they came from. */
 export async function newestRows(threadId: string): Promise<SaidRow[]> {
   return (await ask<{ data: SaidRow[] }>(`${thread(threadId)}/messages/page?limit=200`)).data;
+}
+
+interface StepRow {
+  seq: number;
+  content: { kind?: string; text?: string; tool_calls?: { name?: string }[] };
+}
+
+const STEPS_AT_ONCE = 500;
+
+/** What the subagent of one call said, step by step. */
+export async function subagentSteps(threadId: string, runId: string, callId: string): Promise<SubagentStep[]> {
+  const query = `event_types=subagent.step&task_id=${encodeURIComponent(callId)}&limit=${STEPS_AT_ONCE}`;
+  const steps: SubagentStep[] = [];
+  for (let after = 0; ;) {
+    const path = `${thread(threadId)}/runs/${encodeURIComponent(runId)}/events?${query}&after_seq=${after}`;
+    const rows = await ask<StepRow[]>(path);
+    const said = rows.filter(({ content }) => content.kind !== "tool");
+    steps.push(
+      ...said.map(({ content }) => ({
+        text: content.text ?? "",
+        tools: (content.tool_calls ?? []).map((call) => call.name ?? ""),
+      })),
+    );
+    const last = rows.at(-1);
+    if (rows.length < STEPS_AT_ONCE || !last) return steps;
+    after = last.seq;
+  }
 }
 
 const feedback = (threadId: string, runId: string) => `${thread(threadId)}/runs/${encodeURIComponent(runId)}/feedback`;

@@ -13,6 +13,8 @@ export interface ModelInfo {
   supports_thinking?: boolean;
   supports_reasoning_effort?: boolean;
   supports_vision?: boolean;
+  /** Per million tokens. */
+  pricing?: { currency?: string | null; input_per_million?: number; output_per_million?: number } | null;
 }
 
 export interface SkillInfo {
@@ -43,7 +45,7 @@ export interface TokenUsage {
   total_runs: number;
   by_model?: Record<string, { tokens: number; runs: number }>;
   by_caller?: Record<string, number>;
-  context_usage?: { token_count: number; max_context_tokens: number; percentage: number } | null;
+  context_usage?: { token_count: number; max_context_tokens: number | null; percentage: number | null } | null;
 }
 
 export interface ChangedFile {

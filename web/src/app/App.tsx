@@ -17,6 +17,7 @@ import { useText } from "../text/language";
 import { exportMarkdown } from "../threads/export";
 import { ThreadList } from "../threads/ThreadList";
 import { useThreads } from "../threads/useThreads";
+import { ModelsContext } from "../usage/models";
 import { downloadText } from "../ui/clipboard";
 import { say, Toasts } from "../ui/toast";
 import { buildCommands } from "./commands";
@@ -31,13 +32,15 @@ import "./app.css";
 
 const SettingsDialog = lazy(() => import("../settings/SettingsDialog").then((m) => ({ default: m.SettingsDialog })));
 
+const NO_MODELS: never[] = [];
+
 export function App() {
   const t = useText();
   const { assistant, sidebar } = useSettings();
   const [client, setClient] = useState(createClient);
   const server = useServer(client);
-  const threads = useThreads(client);
   const open = useOpenThread();
+  const threads = useThreads(client, open.threadId);
   const { offline, lost } = useReconnect(() => {
     open.remount();
     threads.refresh();
@@ -116,6 +119,7 @@ export function App() {
   const listed = threads.list.find((thread) => thread.id === threadId);
   const assistantId =
     [listed?.agent, assistant].find((id) => agents.some((one) => one.id === id)) ?? agents[0]?.id ?? "lead_agent";
+  const assistantKnown = (server.info !== null || server.failure !== null) && threads.openKnown;
   const chooseAgent = (id: string) => {
     if (threadId) threads.change(threadId, { agent: id }).catch(complain);
     else changeSettings({ assistant: id });
@@ -128,112 +132,115 @@ export function App() {
   const shell = ["shell", sidebar && "shell-sidebar", drawer && "shell-drawer", panel && "shell-panel"];
   return (
     <FileOpenerContext value={opener}>
-      <div className={shell.filter(Boolean).join(" ")}>
-        <div className="shell-threads">
-          <ThreadList
-            threads={threads}
-            openId={threadId}
-            search={search}
-            onOpen={(id) => {
-              if (id === null) open.reset();
-              openThread(id);
-            }}
-            onExport={(id) => void exportThread(id).catch(complain)}
-            onSettings={() => setSettingsTab("appearance")}
-            onHide={() => {
-              setDrawer(false);
-              changeSettings({ sidebar: false });
-            }}
+      <ModelsContext value={server.info?.models ?? NO_MODELS}>
+        <div className={shell.filter(Boolean).join(" ")}>
+          <div className="shell-threads">
+            <ThreadList
+              threads={threads}
+              openId={threadId}
+              search={search}
+              onOpen={(id) => {
+                if (id === null) open.reset();
+                openThread(id);
+              }}
+              onExport={(id) => void exportThread(id).catch(complain)}
+              onSettings={() => setSettingsTab("appearance")}
+              onHide={() => {
+                setDrawer(false);
+                changeSettings({ sidebar: false });
+              }}
+            />
+          </div>
+          <button
+            type="button"
+            className="shell-shade"
+            aria-label={t.close}
+            tabIndex={-1}
+            onClick={() => setDrawer(false)}
           />
+          <ErrorBoundary text={t} key={open.key}>
+            <ConversationView
+              client={client}
+              assistantId={assistantId}
+              assistantKnown={assistantKnown}
+              threadId={threadId}
+              info={server.info}
+              commands={commands}
+              field={field}
+              stopper={stop}
+              panel={panel}
+              head={
+                <>
+                  <Header
+                    title={title}
+                    agents={agents}
+                    agent={assistantId}
+                    onAgent={chooseAgent}
+                    panel={panel?.kind ?? null}
+                    onMenu={() => {
+                      setDrawer(true);
+                      changeSettings({ sidebar: true });
+                    }}
+                    onFiles={() => setPanel(panel?.kind === "files" ? null : { kind: "files", path: null })}
+                    onInspector={() => setPanel(panel?.kind === "inspector" ? null : { kind: "inspector" })}
+                  />
+                  {offline && (
+                    <p className="banner" role="status">
+                      <span className="spinner" /> {t.reconnecting}
+                    </p>
+                  )}
+                </>
+              }
+              onThread={(id) => {
+                open.adopt(id);
+                // It keeps the agent that it began with, whatever is chosen for others later.
+                if (agents.length > 1) void client.threads.update(id, { metadata: { agent: assistantId } });
+                threads.refresh();
+              }}
+              onOpen={(id) => {
+                threads.refresh();
+                openThread(id);
+              }}
+              onNew={() => {
+                open.reset();
+                openThread(null);
+              }}
+              onReload={open.remount}
+              onBusy={setBusy}
+              onPanel={setPanel}
+              onChanged={threads.refresh}
+              onOffline={lost}
+              onSettings={() => setSettingsTab("connection")}
+              onLookAgain={server.ask}
+            />
+          </ErrorBoundary>
         </div>
-        <button
-          type="button"
-          className="shell-shade"
-          aria-label={t.close}
-          tabIndex={-1}
-          onClick={() => setDrawer(false)}
-        />
-        <ErrorBoundary text={t} key={open.key}>
-          <ConversationView
-            client={client}
-            assistantId={assistantId}
-            threadId={threadId}
-            info={server.info}
+        {palette && (
+          <CommandPalette
             commands={commands}
-            field={field}
-            stopper={stop}
-            panel={panel}
-            head={
-              <>
-                <Header
-                  title={title}
-                  agents={agents}
-                  agent={assistantId}
-                  onAgent={chooseAgent}
-                  panel={panel?.kind ?? null}
-                  onMenu={() => {
-                    setDrawer(true);
-                    changeSettings({ sidebar: true });
-                  }}
-                  onFiles={() => setPanel(panel?.kind === "files" ? null : { kind: "files", path: null })}
-                  onInspector={() => setPanel(panel?.kind === "inspector" ? null : { kind: "inspector" })}
-                />
-                {offline && (
-                  <p className="banner" role="status">
-                    <span className="spinner" /> {t.reconnecting}
-                  </p>
-                )}
-              </>
-            }
-            onThread={(id) => {
-              open.adopt(id);
-              // It keeps the agent that it began with, whatever is chosen for others later.
-              if (agents.length > 1) void client.threads.update(id, { metadata: { agent: assistantId } });
-              threads.refresh();
-            }}
-            onOpen={(id) => {
-              threads.refresh();
-              openThread(id);
-            }}
-            onNew={() => {
-              open.reset();
-              openThread(null);
-            }}
-            onReload={open.remount}
-            onBusy={setBusy}
-            onPanel={setPanel}
-            onChanged={threads.refresh}
-            onOffline={lost}
-            onSettings={() => setSettingsTab("connection")}
-            onLookAgain={server.ask}
+            threads={threads.list}
+            onOpen={openThread}
+            onClose={() => setPalette(false)}
           />
-        </ErrorBoundary>
-      </div>
-      {palette && (
-        <CommandPalette
-          commands={commands}
-          threads={threads.list}
-          onOpen={openThread}
-          onClose={() => setPalette(false)}
-        />
-      )}
-      {settingsTab && (
-        <Suspense fallback={null}>
-          <SettingsDialog
-            tab={settingsTab}
-            info={server.info}
-            commands={commands}
-            onChanged={() => setClient(createClient())}
-            onLookAgain={server.ask}
-            onOpen={(id) => {
-              setSettingsTab(null);
-              openThread(id);
-            }}
-            onClose={() => setSettingsTab(null)}
-          />
-        </Suspense>
-      )}
-      <Toasts />
+        )}
+        {settingsTab && (
+          <Suspense fallback={null}>
+            <SettingsDialog
+              tab={settingsTab}
+              info={server.info}
+              commands={commands}
+              onChanged={() => setClient(createClient())}
+              onLookAgain={server.ask}
+              onOpen={(id) => {
+                setSettingsTab(null);
+                openThread(id);
+              }}
+              onClose={() => setSettingsTab(null)}
+            />
+          </Suspense>
+        )}
+        <Toasts />
+      </ModelsContext>
     </FileOpenerContext>
   );
 }

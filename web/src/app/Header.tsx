@@ -29,6 +29,7 @@ export function Header({ title, agents, agent, onAgent, panel, onMenu, onFiles, 
           label={`${t.around.agents.picker}: ${current?.name ?? agent}`}
           className="button button-plain button-small header-agent"
           trigger={<span className="header-agent-name">{current?.name ?? agent}</span>}
+          choice
           items={agents.map((one) => ({
             id: one.id,
             label: one.name,

@@ -1,6 +1,7 @@
 /** The empty conversation. Invariant: it teaches by something that can be pressed. */
 import { lazy, Suspense } from "react";
 import { readableKeys } from "../palette/command";
+import { en } from "../text/en";
 import { useText } from "../text/language";
 import { say } from "../ui/toast";
 import type { ServerInfo } from "./server";
@@ -24,14 +25,18 @@ export function Welcome({ info, onTry, onLookAgain }: Props) {
       <h1>{t.welcome.title}</h1>
       <p className="welcome-text">{demo ? t.welcome.demo : t.welcome.text}</p>
       <ul className="examples">
-        {t.welcome.examples.map((example) => (
-          <li key={example.title}>
-            <button type="button" onClick={() => onTry(example.prompt)}>
-              <strong>{example.title}</strong>
-              <span>{example.prompt}</span>
-            </button>
-          </li>
-        ))}
+        {t.welcome.examples.map((example, index) => {
+          // A recording answers to the words that it was made with.
+          const prompt = (demo && en.welcome.examples[index]?.prompt) || example.prompt;
+          return (
+            <li key={example.title}>
+              <button type="button" onClick={() => onTry(prompt)}>
+                <strong>{example.title}</strong>
+                <span>{prompt}</span>
+              </button>
+            </li>
+          );
+        })}
       </ul>
       {demo && (
         <Suspense fallback={<section className="connect connect-waiting" />}>

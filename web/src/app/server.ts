@@ -10,6 +10,9 @@ import { type Failure, readFailure } from "../api/failure";
 import { readFeatures } from "../api/conversation";
 import { listModels, type ModelInfo } from "../api/native";
 
+/** The agent that is always there; whoever talks to it calls it by the name of the whole. */
+const LEAD = "lead_agent";
+
 export interface ServerInfo {
   assistants: { id: string; graph: string; name: string; description: string | null }[];
   models: ModelInfo[] | null;
@@ -31,7 +34,7 @@ export function useServer(client: Client): { info: ServerInfo | null; failure: F
         assistants: assistants.map((one) => ({
           id: one.assistant_id,
           graph: one.graph_id,
-          name: one.name || one.graph_id,
+          name: one.graph_id === LEAD && (one.name || LEAD) === LEAD ? "hart" : one.name || one.graph_id,
           description: (one as { description?: string | null }).description ?? null,
         })),
         models,

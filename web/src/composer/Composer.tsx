@@ -46,8 +46,10 @@ interface Props {
 }
 
 export interface ComposerHandle {
-  /** Words that did not get through; what was written since stays. */
-  putBack(text: string): void;
+  /** What did not get through; what was written since stays. */
+  putBack(text: string, files: AttachedFile[]): void;
+  /** The files of the message that is being written, as far as they are from this visit. */
+  files(): File[];
 }
 
 /** From here on a message is better a file. */
@@ -59,7 +61,7 @@ export function Composer(props: Props) {
   const [text, setText] = useState(() => readDraft(threadId));
   const [chosen, setChosen] = useState(0);
   const picker = useRef<HTMLInputElement>(null);
-  const attachments = useAttachments(props.ensureThread);
+  const attachments = useAttachments(threadId, props.ensureThread);
   const dropping = useDrop(attachments.add);
   const offered = useSlashCommands(props.commands, text);
 
@@ -71,7 +73,9 @@ export function Composer(props: Props) {
   useFieldHeight(field, text);
   useDraftOwner(threadId, text);
   useImperativeHandle(props.handle, () => ({
-    putBack(unsent) {
+    files: attachments.local,
+    putBack(unsent, files) {
+      attachments.putBack(files);
       const now = field.current?.value ?? "";
       change(now.trim() === "" || now === unsent ? unsent : `${unsent}\n\n${now}`);
     },
@@ -88,7 +92,7 @@ export function Composer(props: Props) {
     onSend(text.trim(), attachments.finished);
     clearDraft(threadId);
     setText("");
-    attachments.clear();
+    attachments.send();
   };
   const run = (command: Command) => {
     change(command.insert ?? "");
@@ -170,7 +174,7 @@ export function Composer(props: Props) {
         <ModelPicker models={props.models} />
         <span className="composer-space" />
         {busy && <IconButton className="composer-stop" label={t.composer.stop} icon="stop" onClick={onStop} />}
-        {(!busy || text.trim() !== "") && (
+        {(!busy || text.trim() !== "" || attachments.list.length > 0) && (
           <IconButton
             type="submit"
             className="composer-send"

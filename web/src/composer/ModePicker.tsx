@@ -12,6 +12,7 @@ export function ModePicker() {
       title={t.modes[`${mode}Hint`]}
       className="button button-plain button-small"
       trigger={t.modes[mode]}
+      choice
       items={MODES.map((one) => ({
         id: one,
         label: t.modes[one],

@@ -30,6 +30,7 @@ export function ModelPicker({ models }: { models: ModelInfo[] | null }) {
       className="button button-plain button-small model-picker"
       trigger={<span className="model-name">{name}</span>}
       items={[automatic, ...choices]}
+      choice
     />
   );
 }

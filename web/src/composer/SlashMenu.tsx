@@ -23,7 +23,7 @@ export function SlashMenu({ commands, chosen, onChoose }: Props) {
             onChoose(command);
           }}
         >
-          <code>/{command.slash}</code> {command.title}
+          <code>/{command.slash}</code> <span>{command.title}</span>
         </li>
       ))}
     </ul>

@@ -173,7 +173,7 @@ function ConnectForm({ providers, form, onForm, onConnected }: FormProps) {
             className="field"
             spellCheck={false}
             list={`${id}-models`}
-            placeholder={provider?.model ? words.modelHint(provider.model) : words.modelAny}
+            placeholder={provider?.model ?? words.modelAny}
             value={form.model}
             onChange={(event) => onForm({ ...form, model: event.target.value })}
           />

@@ -7,11 +7,12 @@ import { ClarificationCard } from "../questions/ClarificationCard";
 import { useText } from "../text/language";
 import { ToolCard } from "../tools/ToolCard";
 import { IconButton } from "../ui/Button";
+import { Icon } from "../ui/Icon";
 import { BranchMenu } from "./BranchLinks";
 import { Feedback, FeedbackComment } from "./Feedback";
 import type { RowHandlers } from "./handlers";
 import { MessageActions } from "./MessageActions";
-import { reasoningOf, textOf } from "./message";
+import { type ChatMessage, reasoningOf, textOf } from "./message";
 import { Reasoning } from "./Reasoning";
 import { SourceList } from "./SourceList";
 import type { Answers, AssistantRow } from "./rows";
@@ -19,6 +20,11 @@ import type { Turn } from "./turns";
 import { TurnUsage } from "./TurnUsage";
 import type { BranchLink } from "./useBranches";
 import { WaySwitch } from "./WaySwitch";
+
+function isOpenQuestion(result: ChatMessage | undefined, answers: Answers): boolean {
+  const asked = clarificationOf(result);
+  return asked !== undefined && !answers.has(asked.requestId);
+}
 
 interface Props {
   row: AssistantRow;
@@ -28,20 +34,24 @@ interface Props {
   active: boolean;
   /** A question in it can still be answered. */
   newest: boolean;
+  /** It waits for consent or an answer. */
+  asking: boolean;
   /** The turn that it ends. */
   turn: Turn | undefined;
+  runId: string | undefined;
   fork: Fork | undefined;
   branches: BranchLink[] | undefined;
 }
 
 export const AssistantMessage = memo(function AssistantMessage(props: Props) {
-  const { row, handlers, answers, active, newest, turn, fork, branches } = props;
+  const { row, handlers, answers, active, newest, asking, turn, runId, fork, branches } = props;
   const t = useText();
   const [commenting, setCommenting] = useState(false);
   const text = textOf(row.message);
   const reasoning = reasoningOf(row.message);
   const bad = row.message.invalid_tool_calls ?? [];
   const id = row.message.id;
+  const asks = asking || (newest && row.calls.some(({ result }) => isOpenQuestion(result, answers)));
   return (
     <article className="message message-assistant" aria-label={t.message.assistant}>
       {reasoning && <Reasoning text={reasoning} active={active && text === "" && row.calls.length === 0} />}
@@ -58,7 +68,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: Props) {
             onAnswer={handlers.answer}
           />
         ) : (
-          <ToolCard key={call.id ?? index} call={call} result={result} active={active} />
+          <ToolCard key={call.id ?? index} call={call} result={result} active={active} runId={runId} />
         );
       })}
       {!active &&
@@ -67,7 +77,12 @@ export const AssistantMessage = memo(function AssistantMessage(props: Props) {
             {t.message.badCall}: <code>{String(call.name ?? "?")}</code>
           </p>
         ))}
-      {row.endsTurn && !active && (
+      {turn?.stopped && !active && (
+        <p className="stopped">
+          <Icon name="stop" size={13} /> {t.turn.stopped}
+        </p>
+      )}
+      {row.endsTurn && !active && !asks && (
         <MessageActions text={text}>
           {id && (
             <span className="when-idle">

@@ -10,13 +10,14 @@ import type { ServerInfo } from "../app/server";
 import { type Panel, SidePanel } from "../app/SidePanel";
 import { Welcome } from "../app/Welcome";
 import { Composer, type ComposerHandle } from "../composer/Composer";
-import { readDraft, writeDraft } from "../composer/draft";
+import { moveFiles, readDraft, writeDraft } from "../composer/draft";
 import { QueueList } from "../composer/QueueList";
 import type { Command } from "../palette/command";
 import { QuestionPanel } from "../questions/QuestionPanel";
 import { useText } from "../text/language";
 import { todosOf } from "../tools/results";
 import { Button } from "../ui/Button";
+import { Icon } from "../ui/Icon";
 import { say } from "../ui/toast";
 import { ActivityContext } from "./activityContext";
 import { branchAt } from "./branch";
@@ -39,6 +40,7 @@ import "./conversation.css";
 interface Props {
   client: Client;
   assistantId: string;
+  assistantKnown: boolean;
   threadId: string | null;
   info: ServerInfo | null;
   commands: Command[];
@@ -64,10 +66,10 @@ export function ConversationView(props: Props) {
   const { client, threadId, info, onThread, onChanged } = props;
   const t = useText();
   const composer = useRef<ComposerHandle>(null);
-  const conversation = useConversation({ ...props, onUnsent: (text) => composer.current?.putBack(text) });
+  const conversation = useConversation({ ...props, onUnsent: (text, files) => composer.current?.putBack(text, files) });
   const { messages, busy, activity, values } = conversation;
   const transcript = useTranscript(messages);
-  const { turns, think } = useTurns(client, conversation, transcript.rows);
+  const { turns, think, runs, facts } = useTurns(client, conversation, transcript.rows);
   const branches = useBranches(client, threadId, conversation.metadata);
   const slow = useSlow(conversation.loading);
   const { onBusy, stopper } = props;
@@ -119,6 +121,7 @@ export function ConversationView(props: Props) {
   });
   const startAnew = () => {
     writeDraft(null, readDraft(threadId));
+    moveFiles(composer.current?.files() ?? []);
     props.onNew();
   };
   const unanswered =
@@ -144,6 +147,8 @@ export function ConversationView(props: Props) {
                 transcript={transcript}
                 busy={busy}
                 turns={turns}
+                runs={runs}
+                asking={conversation.questions.length > 0}
                 forks={conversation.forks}
                 branches={branches}
                 handlers={handlers}
@@ -156,6 +161,11 @@ export function ConversationView(props: Props) {
                 {busy && <RunStatus activity={activity} sending={conversation.sending} />}
                 {unanswered && conversation.retry && (
                   <p className="unanswered">
+                    {conversation.lastRun && facts.get(conversation.lastRun)?.stopped && (
+                      <span className="stopped">
+                        <Icon name="stop" size={13} /> {t.turn.stopped}
+                      </span>
+                    )}
                     <Button small icon="again" onClick={conversation.retry}>
                       {t.turn.answerThis}
                     </Button>
@@ -189,7 +199,7 @@ export function ConversationView(props: Props) {
             )}
           </ActivityContext>
           <div className="conversation-foot">
-            <PinnedPlan todos={todosOf(values.todos)} />
+            <PinnedPlan todos={todosOf(values.todos)} busy={busy} />
             {goal.goal && <GoalChip goal={goal.goal} onClear={() => changeGoal(null)} />}
             <QueueList queue={conversation.queue} onRemove={(runId) => void conversation.unqueue(runId)} />
             <Composer

@@ -3,6 +3,7 @@ import type { Failure } from "../api/failure";
 import { useText } from "../text/language";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
+import { Worded } from "../ui/Worded";
 
 interface Props {
   failure: Failure;
@@ -20,7 +21,9 @@ export function FailureNotice({ failure, onRetry, onSettings, onNew }: Props) {
       <Icon name="warning" />
       <div className="notice-text">
         <h3>{words.title}</h3>
-        <p>{words.next}</p>
+        <p>
+          <Worded text={words.next} />
+        </p>
         {failure.detail && (
           <details>
             <summary>{t.failureDetail}</summary>

@@ -1,5 +1,6 @@
 /** What the run is doing right now, told to screen readers too. Invariant: one line that does not move what is above it. */
 import { useText } from "../text/language";
+import { Worded } from "../ui/Worded";
 import type { Activity } from "./activity";
 import { useSlow } from "./useSlow";
 
@@ -13,8 +14,13 @@ export function RunStatus({ activity, sending }: { activity: Activity; sending: 
       {waiting ? (
         <span>
           {t.message.waiting}
-          {waiting.attempt && waiting.maxAttempts && ` (${t.message.attempt(waiting.attempt, waiting.maxAttempts)})`}
-          {waiting.message && `: ${waiting.message}`}
+          {waiting.message ? (
+            <>
+              : <Worded text={waiting.message} />
+            </>
+          ) : (
+            waiting.attempt && waiting.maxAttempts && ` (${t.message.attempt(waiting.attempt, waiting.maxAttempts)})`
+          )}
         </span>
       ) : (
         <span>{slow ? t.turn.slowServer : t.message.working}</span>

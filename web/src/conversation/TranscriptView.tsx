@@ -20,6 +20,10 @@ interface Props {
   transcript: Transcript;
   busy: boolean;
   turns: Turns;
+  /** The runs that messages came from, by the id of the message. */
+  runs: ReadonlyMap<string, string>;
+  /** The newest message asks for something and is not the end. */
+  asking: boolean;
   forks: Forks;
   branches: Branches;
   handlers: RowHandlers;
@@ -30,7 +34,7 @@ interface Props {
 /** How near to the end counts as at the end. */
 const NEAR = 60;
 
-export function TranscriptView({ transcript, busy, turns, forks, branches, handlers, children }: Props) {
+export function TranscriptView({ transcript, busy, turns, runs, asking, forks, branches, handlers, children }: Props) {
   const t = useText();
   const scroller = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
@@ -78,7 +82,9 @@ export function TranscriptView({ transcript, busy, turns, forks, branches, handl
                     answers={answers}
                     active={busy && index > lastHuman}
                     newest={index === rows.length - 1}
+                    asking={asking && index === rows.length - 1}
                     turn={turns.get(row.key)}
+                    runId={runs.get(row.message.id ?? "")}
                     fork={forks.get(row.message.id ?? "")}
                     branches={branches.children.get(row.message.id ?? "")}
                   />

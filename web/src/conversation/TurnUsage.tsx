@@ -1,13 +1,15 @@
 /** What a turn took, in one line. Invariant: nothing is said about what was not counted. */
 import { readableDuration } from "../inspector/steps";
 import { useText } from "../text/language";
-import { readableCost, type Turn } from "./turns";
+import { useMoney } from "../usage/models";
+import type { Turn } from "./turns";
 
 export function TurnUsage({ turn }: { turn: Turn }) {
   const t = useText();
+  const money = useMoney();
   const parts = [
     turn.tokens > 0 && t.tool.tokens(turn.tokens.toLocaleString()),
-    turn.cost !== null && t.turn.cost(readableCost(turn.cost)),
+    turn.cost !== null && t.turn.cost(money(turn.cost)),
     turn.took !== null && readableDuration(turn.took),
   ].filter(Boolean);
   if (parts.length === 0) return null;

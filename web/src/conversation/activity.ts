@@ -67,7 +67,8 @@ export function hear(activity: Activity, event: unknown, now: number): Activity 
         model: text(event.model_name),
         status: "running",
         steps: [],
-        startedAt: now,
+        // The server's own time: a page that is opened later tells the same.
+        startedAt: timeOf(event.started_at) ?? now,
       });
     case "task_running": {
       const known = activity.subagents[id];
@@ -92,7 +93,7 @@ export function hear(activity: Activity, event: unknown, now: number): Activity 
         result: text(event.result),
         error: text(event.error),
         tokens: tokensOf(event.usage) ?? known.tokens,
-        endedAt: now,
+        endedAt: typeof event.duration_ms === "number" ? known.startedAt + event.duration_ms : now,
       });
     }
     case "llm_retry":
@@ -147,6 +148,10 @@ function stepOf(message: unknown): SubagentStep {
 
 function tokensOf(usage: unknown): number | undefined {
   return isObject(usage) ? number(usage.total_tokens) : undefined;
+}
+
+function timeOf(value: unknown): number | undefined {
+  return Date.parse(String(value)) || undefined;
 }
 
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);

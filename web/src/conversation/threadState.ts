@@ -60,9 +60,11 @@ export function useThreadLoad(client: Client, threadId: string | null): ThreadLo
 }
 
 async function loadThread(client: Client, threadId: string): Promise<LoadedThread> {
-  const [thread, runs] = await Promise.all([client.threads.get(threadId), client.runs.list(threadId, { limit: 20 })]);
+  const [read, runs] = await Promise.all([client.threads.get(threadId), client.runs.list(threadId, { limit: 20 })]);
   const open = runs.filter((run) => run.status === "running" || run.status === "pending").reverse();
   const [active, ...waiting] = open;
+  // A run that ended between the two answers: what it asked or said at the end is not in the first of them.
+  const thread = read.status === "busy" && !active ? await client.threads.get(threadId) : read;
   return {
     values: (thread.values ?? {}) as ThreadValues,
     interrupts: Object.values(thread.interrupts ?? {}).flat() as RawInterrupt[],

@@ -14,6 +14,8 @@ export interface RunFacts {
   cost: number | null;
   /** In milliseconds. */
   took: number | null;
+  /** Somebody ended it before it was done. */
+  stopped: boolean;
 }
 
 export interface Turn extends RunFacts {
@@ -45,7 +47,8 @@ export function turnsOf(rows: readonly Row[], sources: TurnSources, before: Turn
     if (!row.endsTurn) continue;
     const last = run ?? [...runs].at(-1);
     if (last) {
-      const turn = { ...sum(runs, sources.facts), runId: last, opinion: sources.opinions.get(last) ?? null };
+      const stopped = sources.facts.get(last)?.stopped ?? false;
+      const turn = { ...sum(runs, sources.facts), stopped, runId: last, opinion: sources.opinions.get(last) ?? null };
       const old = before.get(row.key);
       turns.set(row.key, old && same(old, turn) ? old : turn);
     }
@@ -56,8 +59,8 @@ export function turnsOf(rows: readonly Row[], sources: TurnSources, before: Turn
 export type Turns = ReadonlyMap<string, Turn>;
 export const NO_TURNS: Turns = new Map();
 
-function sum(runs: Iterable<string>, facts: ReadonlyMap<string, RunFacts>): RunFacts {
-  const total: RunFacts = { tokens: 0, inputTokens: 0, outputTokens: 0, cost: null, took: null };
+function sum(runs: Iterable<string>, facts: ReadonlyMap<string, RunFacts>): Omit<RunFacts, "stopped"> {
+  const total: Omit<RunFacts, "stopped"> = { tokens: 0, inputTokens: 0, outputTokens: 0, cost: null, took: null };
   for (const run of runs) {
     const one = facts.get(run);
     if (!one) continue;
@@ -76,6 +79,7 @@ function same(a: Turn, b: Turn): boolean {
     a.tokens === b.tokens &&
     a.cost === b.cost &&
     a.took === b.took &&
+    a.stopped === b.stopped &&
     a.opinion?.rating === b.opinion?.rating &&
     a.opinion?.comment === b.opinion?.comment
   );
@@ -93,21 +97,21 @@ export interface RawRun {
   total_cost?: unknown;
 }
 
+export function isOver(run: RawRun): boolean {
+  return run.status !== "running" && run.status !== "pending";
+}
+
 export function factsOf(run: RawRun): RunFacts {
   const number = (value: unknown) => (typeof value === "number" ? value : 0);
   const took = Date.parse(run.updated_at ?? "") - Date.parse(run.created_at ?? "");
-  const over = run.status !== "running" && run.status !== "pending";
+  const over = isOver(run);
   return {
     tokens: number(run.total_tokens),
     inputTokens: number(run.total_input_tokens),
     outputTokens: number(run.total_output_tokens),
     cost: typeof run.total_cost === "number" ? run.total_cost : null,
     took: over && took >= 0 ? took : null,
+    // A run that paused for an answer has succeeded; only one that was cancelled says this.
+    stopped: run.status === "interrupted",
   };
-}
-
-/** Small amounts keep two digits that say something. */
-export function readableCost(cost: number): string {
-  if (cost === 0 || cost >= 1) return cost.toFixed(2);
-  return cost.toPrecision(2).replace(/(\.\d*?)0+$/, "$1");
 }

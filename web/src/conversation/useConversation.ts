@@ -15,7 +15,7 @@ import { provisionalTitle } from "../threads/thread";
 import { newId } from "../ui/clipboard";
 import { type Activity, hear, hearTask, hearUpdate, QUIET } from "./activity";
 import { keepIdentity } from "./identity";
-import { type AttachedFile, type ChatMessage, textOf } from "./message";
+import { type AttachedFile, type ChatMessage, filesOf, textOf } from "./message";
 import type { QueuedMessage } from "./queue";
 import { runContext } from "./runContext";
 import { type ThreadValues, useThreadLoad } from "./threadState";
@@ -24,6 +24,8 @@ import { type Forks, goWay, useForks } from "./useForks";
 export interface ConversationOptions {
   client: Client;
   assistantId: string;
+  /** Until it is, nothing is sent: another agent might answer, or none. */
+  assistantKnown: boolean;
   threadId: string | null;
   /** A first message made a thread. */
   onThread(threadId: string): void;
@@ -32,7 +34,7 @@ export interface ConversationOptions {
   /** The connection is gone for good; who hears it makes a new conversation when the server is back. */
   onOffline(): void;
   /** A message did not get through to the server. */
-  onUnsent(text: string): void;
+  onUnsent(text: string, files: AttachedFile[]): void;
   /** The thread is not what it was: it has to be read anew. */
   onReload(): void;
 }
@@ -53,6 +55,8 @@ export interface Conversation {
   ranNow: string | null;
   /** The thread was there before this visit. */
   opened: boolean;
+  /** The newest run of this visit was stopped here. */
+  stopped: boolean;
   /** A message is on its way, and the server has not said that it took it. */
   sending: boolean;
   forks: Forks;
@@ -76,8 +80,14 @@ const NO_HISTORY: never[] = [];
 /** The hook's types offer this only to agents typed by their TypeScript source; it works for all. */
 const SUBAGENTS = { subagentToolNames: ["task"], filterSubagentMessages: true };
 
+/** What goes to the server, as the hook takes it. */
+interface Start {
+  input: { messages: ChatMessage[] } | null;
+  extra: Record<string, unknown>;
+}
+
 export function useConversation(options: ConversationOptions): Conversation {
-  const { client, assistantId, threadId, onThread, onChanged, onOffline, onUnsent, onReload } = options;
+  const { client, assistantId, assistantKnown, threadId, onThread, onChanged, onOffline, onUnsent, onReload } = options;
   const load = useThreadLoad(client, threadId);
   const loaded = load.state === "loaded" ? load.thread : null;
   const [activity, setActivity] = useState<Activity>(QUIET);
@@ -87,7 +97,12 @@ export function useConversation(options: ConversationOptions): Conversation {
   const [ranNow, setRanNow] = useState<string | null>(null);
   const [ways, setWays] = useState(0);
   const [sending, setSending] = useState(false);
-  const unsent = useRef<string | null>(null);
+  const [held, setHeld] = useState<Start | null>(null);
+  const [early, setEarly] = useState<ChatMessage[]>([]);
+  const [stopped, setStopped] = useState(false);
+  /** A run that was joined has been heard to its end. */
+  const [heardOut, setHeardOut] = useState(false);
+  const unsent = useRef<{ text: string; files: AttachedFile[] } | null>(null);
   const [undelivered, setUndelivered] = useState(false);
   const ran = ranNow !== null;
   const [opened] = useState(threadId !== null);
@@ -119,7 +134,7 @@ export function useConversation(options: ConversationOptions): Conversation {
       setSending(false);
       if (unsent.current !== null) {
         setUndelivered(true);
-        onUnsent(unsent.current);
+        onUnsent(unsent.current.text, unsent.current.files);
       }
       unsent.current = null;
       if (failure.kind === "offline") return onOffline();
@@ -128,17 +143,26 @@ export function useConversation(options: ConversationOptions): Conversation {
     },
     onFinish: () => {
       setActivity((now) => ({ ...now, waiting: null }));
+      setHeardOut(true);
       onChanged();
     },
   });
 
-  const busy = stream.isLoading;
+  // A run that is about to be joined is at work already: what it asked before is not shown and taken away again.
+  const joining = Boolean(loaded?.activeRun) && !ran && !heardOut && streamFailure === null;
+  const busy = stream.isLoading || held !== null || joining;
   const streamRef = useRef(stream);
   streamRef.current = stream;
+  const heard = useRef(ranNow);
+  heard.current = ranNow;
 
   const queue = useMemo(
     () => [...(loaded?.queued ?? []), ...added].filter((one) => !gone.has(one.runId)),
     [loaded, added, gone],
+  );
+  const waiting = useMemo(
+    () => [...queue, ...early.map((message) => ({ runId: message.id ?? "", text: textOf(message) }))],
+    [queue, early],
   );
 
   useEffect(() => {
@@ -159,7 +183,8 @@ export function useConversation(options: ConversationOptions): Conversation {
 
   // A run that another page started, or that went on while this one was away.
   useEffect(() => {
-    if (loaded?.activeRun && !streamRef.current.isLoading) join(loaded.activeRun);
+    const run = loaded?.activeRun;
+    if (run && !streamRef.current.isLoading && heard.current !== run) join(run);
   }, [loaded, join]);
 
   // What waited in line has its turn.
@@ -168,6 +193,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     if (busy || !next || load.state === "loading") return;
     setGone((now) => new Set(now).add(next.runId));
     setActivity(QUIET);
+    setStopped(false);
     join(next.runId);
   }, [busy, next, join, load.state]);
 
@@ -178,11 +204,17 @@ export function useConversation(options: ConversationOptions): Conversation {
     return known.current;
   }, [raw]);
 
-  const start = (input: { messages: ChatMessage[] } | null, extra: Record<string, unknown> = {}) => {
+  const start = (input: Start["input"], extra: Start["extra"] = {}) => {
     setStreamFailure(null);
     setUndelivered(false);
+    setStopped(false);
     setActivity(QUIET);
     setSending(true);
+    if (assistantKnown) submit({ input, extra });
+    else setHeld({ input, extra });
+  };
+
+  const submit = ({ input, extra }: Start) => {
     const text = input?.messages.at(-1);
     void stream.submit(
       input as never,
@@ -197,6 +229,13 @@ export function useConversation(options: ConversationOptions): Conversation {
       } as never,
     );
   };
+
+  useEffect(() => {
+    if (!held || !assistantKnown) return;
+    setHeld(null);
+    submit(held);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [held, assistantKnown]);
 
   const say = (message: ChatMessage) => {
     const optimisticValues = (previous: ThreadValues) => ({
@@ -220,8 +259,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     });
   };
 
-  const enqueue = async (message: ChatMessage) => {
-    if (!threadId) return;
+  const enqueue = async (threadId: string, message: ChatMessage) => {
     const run = await client.runs.create(threadId, assistantId, {
       input: { messages: [message] },
       context: runContext(settings()),
@@ -233,6 +271,21 @@ export function useConversation(options: ConversationOptions): Conversation {
     } as never);
     setAdded((now) => [...now, { runId: run.run_id, text: textOf(message) }]);
   };
+
+  // It stands in line behind a run, which the server has to have taken.
+  const [first] = early;
+  useEffect(() => {
+    if (!first) return;
+    const giveBack = (thrown?: unknown) => {
+      if (thrown) setStreamFailure(readFailure(thrown));
+      onUnsent(textOf(first), filesOf(first));
+    };
+    if (busy && (sending || !threadId)) return;
+    setEarly((now) => now.slice(1));
+    if (threadId && !undelivered) enqueue(threadId, first).catch(giveBack);
+    else giveBack();
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [first, busy, sending, threadId, undelivered]);
 
   const messagesBefore = (messageId: string): ChatMessage[] => {
     const index = messages.findIndex((message) => message.id === messageId);
@@ -254,27 +307,23 @@ export function useConversation(options: ConversationOptions): Conversation {
     failure: busy ? null : failure,
     questions,
     activity,
-    queue,
+    queue: waiting,
     lastRun: ranNow ?? loaded?.newestRun ?? null,
     ranNow,
     opened,
+    stopped,
     sending: busy && sending,
     forks,
     metadata: loaded?.metadata ?? {},
     send(text, files = []) {
       const message = humanMessage(text, files);
-      if (busy) {
-        return void enqueue(message).catch((thrown: unknown) => {
-          setStreamFailure(readFailure(thrown));
-          onUnsent(text);
-        });
-      }
+      if (busy) return setEarly((now) => [...now, message]);
       // A thread that an upload made has no title yet; one that `submit` makes gets it with the first message.
       if (threadId && messages.length === 0) {
         const metadata = { title: provisionalTitle(text || (files[0]?.filename ?? "")) };
         client.threads.update(threadId, { metadata }).then(onChanged, () => undefined);
       }
-      unsent.current = text;
+      unsent.current = { text, files };
       say(message);
     },
     answer: (message) => say({ ...message, id: newId() }),
@@ -282,7 +331,15 @@ export function useConversation(options: ConversationOptions): Conversation {
       if (questions[0]?.kind === "breakpoint") return start(null);
       start(null, { command: { resume: resumeValue(questions, answers) } });
     },
-    stop: () => void stream.stop(),
+    stop() {
+      setHeardOut(true);
+      setStopped(true);
+      if (!held) return void stream.stop();
+      setHeld(null);
+      setSending(false);
+      if (unsent.current) onUnsent(unsent.current.text, unsent.current.files);
+      unsent.current = null;
+    },
     retry: load.state === "failed" ? load.again : messages.length > 0 && !undelivered ? () => start(null) : null,
     async go(checkpointId) {
       if (!threadId) return;
@@ -299,7 +356,8 @@ export function useConversation(options: ConversationOptions): Conversation {
       ask(await prepareEdited(threadId, messageId, text), messageId);
     },
     async unqueue(runId) {
-      if (!threadId) return;
+      setEarly((now) => now.filter((message) => message.id !== runId));
+      if (!threadId || early.some((message) => message.id === runId)) return;
       setGone((now) => new Set(now).add(runId));
       await client.runs.cancel(threadId, runId).catch(() => undefined);
     },

@@ -1,8 +1,8 @@
 /**
  * What one might ask next.
  *
- * Invariant: asked for after a run of this visit only, and not where the server suggests nothing: opening an old
- * conversation costs nothing.
+ * Invariant: asked for after an answer of this visit only, and not where the server suggests nothing: opening an old
+ * conversation costs nothing, and neither does a run that was stopped or asks something itself.
  */
 import { useEffect, useState } from "react";
 import { suggestionCount, suggestions } from "../api/conversation";
@@ -13,11 +13,21 @@ import type { Conversation } from "./useConversation";
 /** Asked for once per page. */
 let count: Promise<number> | null = null;
 
-export function useSuggestions({ threadId, busy, messages, questions, failure, ranNow }: Conversation): string[] {
+export function useSuggestions({
+  threadId,
+  busy,
+  messages,
+  questions,
+  failure,
+  ranNow,
+  stopped,
+}: Conversation): string[] {
   const [found, setFound] = useState<string[]>([]);
   useEffect(() => {
     setFound([]);
-    if (!threadId || busy || !ranNow || failure || questions.length > 0) return;
+    if (!threadId || busy || !ranNow || failure || stopped || questions.length > 0) return;
+    const last = messages.at(-1);
+    if (last?.type !== "ai" || !textOf(last)) return;
     const recent = messages
       .filter((message) => (message.type === "human" || message.type === "ai") && textOf(message))
       .slice(-4)

@@ -8,7 +8,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { newestRows, type Opinion, rate } from "../api/conversation";
 import type { ChatMessage } from "./message";
 import type { Row } from "./rows";
-import { factsOf, NO_TURNS, type RawRun, type Turns, type TurnSources, turnsOf } from "./turns";
+import { factsOf, isOver, NO_TURNS, type RawRun, type Turns, type TurnSources, turnsOf } from "./turns";
 
 const NOTHING: TurnSources = { runs: new Map(), facts: new Map(), opinions: new Map() };
 
@@ -60,7 +60,7 @@ export function useTurns(client: Client, watched: Watched, rows: readonly Row[])
     if (busy || !ranNow || !threadId) return;
     let alive = true;
     const turn = newest.current.slice(newest.current.findLastIndex((message) => message.type === "human"));
-    client.runs.get(threadId, ranNow).then(
+    runAtItsEnd(client, threadId, ranNow, () => alive).then(
       (run) => {
         if (!alive) return;
         setSources((now) => ({
@@ -70,7 +70,7 @@ export function useTurns(client: Client, watched: Watched, rows: readonly Row[])
             turn.map((message) => [message.id ?? "", ranNow] as const),
             now.runs,
           ),
-          facts: new Map(now.facts).set(ranNow, factsOf(run as unknown as RawRun)),
+          facts: new Map(now.facts).set(ranNow, factsOf(run)),
         }));
       },
       () => undefined,
@@ -102,7 +102,19 @@ export function useTurns(client: Client, watched: Watched, rows: readonly Row[])
       throw error;
     });
   };
-  return { turns, think };
+  return { turns, think, runs: sources.runs, facts: sources.facts };
+}
+
+const SOON_MS = 300;
+const TRIES = 20;
+
+/** A run that was stopped takes a moment to end. */
+async function runAtItsEnd(client: Client, threadId: string, runId: string, wanted: () => boolean): Promise<RawRun> {
+  for (let tries = 1; ; tries += 1) {
+    const run = (await client.runs.get(threadId, runId)) as unknown as RawRun;
+    if (isOver(run) || tries === TRIES || !wanted()) return run;
+    await new Promise((resolve) => setTimeout(resolve, SOON_MS));
+  }
 }
 
 /** What is known already wins: it is newer. */

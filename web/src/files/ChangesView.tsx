@@ -3,6 +3,7 @@ import type { Client } from "@langchain/langgraph-sdk";
 import { useEffect, useId, useState } from "react";
 import { type WorkspaceChanges, workspaceChanges } from "../api/native";
 import { useText } from "../text/language";
+import { shortPath } from "../tools/kind";
 import { DiffView } from "../tools/DiffView";
 import { parseUnified } from "../tools/difference";
 import { Field } from "../ui/Field";
@@ -54,7 +55,7 @@ export function ChangesView({ client, threadId, busy }: Props) {
       {files.map((file) => (
         <section key={file.path} className="change" aria-label={file.path}>
           <h3>
-            {file.path} <small>{t.around.files.statuses[file.status] ?? file.status}</small>{" "}
+            {shortPath(file.path)} <small>{t.around.files.statuses[file.status] ?? file.status}</small>{" "}
             {(file.additions || file.deletions) && (
               <small>{t.around.files.lines(file.additions ?? 0, file.deletions ?? 0)}</small>
             )}

@@ -3,7 +3,7 @@ import type { Client } from "@langchain/langgraph-sdk";
 import { useState } from "react";
 import type { Conversation } from "../conversation/useConversation";
 import { useText } from "../text/language";
-import { baseName } from "../tools/kind";
+import { baseName, shortPath } from "../tools/kind";
 import { IconButton } from "../ui/Button";
 import { Icon } from "../ui/Icon";
 import { filesOfConversation } from "./artifacts";
@@ -56,7 +56,7 @@ export function FilesPanel({ client, conversation, openPath, onOpen, onClose }: 
                       <Icon name="file" size={17} />
                       <span className="file-name">
                         {baseName(file.path)}
-                        <small>{file.path}</small>
+                        <small>{shortPath(file.path)}</small>
                       </span>
                       <small>{t.files[file.origin]}</small>
                     </button>

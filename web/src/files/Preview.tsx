@@ -27,7 +27,11 @@ export function Preview({ threadId, blob, path }: { threadId: string; blob: Blob
         <BlobUrl blob={blob}>{(url) => <iframe className="page-frame" src={url} title={baseName(path)} />}</BlobUrl>
       );
     case "audio":
-      return <BlobUrl blob={blob}>{(url) => <audio controls src={url} aria-label={baseName(path)} />}</BlobUrl>;
+      return (
+        <BlobUrl blob={blob}>
+          {(url) => <audio className="sound" controls src={url} aria-label={baseName(path)} />}
+        </BlobUrl>
+      );
     case "video":
       return (
         <BlobUrl blob={blob}>
@@ -123,11 +127,11 @@ function PagePreview({ html, path }: { html: string; path: string }) {
   return (
     <div className="page-preview">
       {!scripts && /<script|\son\w+=/i.test(html) && (
-        <p className="panel-note">
+        <p className="panel-note run-scripts">
           <Button small onClick={() => setScripts(true)}>
             {t.files.runScripts}
-          </Button>{" "}
-          {t.files.runScriptsHint}
+          </Button>
+          <span>{t.files.runScriptsHint}</span>
         </p>
       )}
       <PageFrame html={html} scripts={scripts} title={baseName(path)} />
@@ -155,7 +159,9 @@ function TablePreview({ text, separator }: { text: string; separator: "," | "\t"
             {table.rows.map((row, index) => (
               <tr key={index}>
                 {row.map((cell, column) => (
-                  <td key={column}>{cell}</td>
+                  <td key={column} className={isFigure(cell) ? "figure" : undefined}>
+                    {cell}
+                  </td>
                 ))}
               </tr>
             ))}
@@ -166,6 +172,9 @@ function TablePreview({ text, separator }: { text: string; separator: "," | "\t"
     </>
   );
 }
+
+/** Figures stand below each other by their last digit. */
+const isFigure = (cell: string) => /^[-+−]?[\d.,\s]*\d\s*%?$/.test(cell.trim());
 
 function BlobUrl({ blob, children }: { blob: Blob; children(url: string): React.ReactNode }) {
   const [url, setUrl] = useState<string | null>(null);

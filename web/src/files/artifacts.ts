@@ -1,7 +1,7 @@
 /**
  * The files of a conversation: handed over by the agent, written by it, attached by the user.
  *
- * Invariant: each path is listed once, the newest mention first.
+ * Invariant: each path is listed once, the newest mention first; what was deleted is not listed.
  */
 import { type ChatMessage, filesOf, toolCallsOf } from "../conversation/message";
 import { list, text } from "../tools/kind";
@@ -15,7 +15,12 @@ const WRITERS = new Set(["write_file", "str_replace", "edit_file"]);
 
 export function filesOfConversation(messages: readonly ChatMessage[], artifacts: unknown): ConversationFile[] {
   const files = new Map<string, ConversationFile>();
+  const gone = new Set<string>();
+  const succeeded = new Set(
+    messages.filter((one) => one.type === "tool" && one.status !== "error").map((one) => one.tool_call_id),
+  );
   const add = (path: string, origin: ConversationFile["origin"]) => {
+    gone.delete(path);
     const known = files.get(path);
     files.delete(path);
     files.set(path, { path, origin: known?.origin === "presented" ? "presented" : origin });
@@ -27,9 +32,17 @@ export function filesOfConversation(messages: readonly ChatMessage[], artifacts:
         const path = text(call.args.path) || text(call.args.file_path);
         if (path) add(path, "written");
       }
+      if (call.name === "delete" && call.id && succeeded.has(call.id)) {
+        const path = text(call.args.path);
+        for (const known of [...files.keys()]) {
+          if (known !== path && !known.startsWith(`${path}/`)) continue;
+          files.delete(known);
+          gone.add(known);
+        }
+      }
       if (call.name === "present_files") for (const path of list(call.args.filepaths)) add(path, "presented");
     }
   }
-  for (const path of list(artifacts)) add(path, "presented");
+  for (const path of list(artifacts)) if (!gone.has(path)) add(path, "presented");
   return [...files.values()].reverse();
 }

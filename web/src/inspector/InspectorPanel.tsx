@@ -4,10 +4,11 @@ import { useEffect, useState } from "react";
 import { readFailure } from "../api/failure";
 import { branchFromCheckpoint } from "../conversation/branch";
 import type { Conversation } from "../conversation/useConversation";
+import type { Text } from "../text/en";
 import { useText } from "../text/language";
 import { Button, IconButton } from "../ui/Button";
 import { say } from "../ui/toast";
-import { readableCost } from "../usage/figures";
+import { useMoney } from "../usage/models";
 import { ReplayView } from "./ReplayView";
 import { StateView } from "./StateView";
 import { type RawState, readableDuration, type RunSteps, runsOf, type Step, stepsOf } from "./steps";
@@ -92,11 +93,12 @@ export function InspectorPanel({ client, conversation, onOpen, onClose }: Props)
 
 function RunHead({ run, status, children }: { run: RunSteps; status: string | undefined; children: React.ReactNode }) {
   const t = useText();
+  const money = useMoney();
   const facts = [
     status && (t.around.inspector.statuses[status] ?? status),
     run.steps.length > 1 && readableDuration(run.took),
     run.tokens > 0 && t.tool.tokens(run.tokens.toLocaleString()),
-    run.cost !== null && `${t.around.inspector.cost} ${readableCost(run.cost)}`,
+    run.cost !== null && `${t.around.inspector.cost} ${money(run.cost)}`,
   ];
   return (
     <div className="run-head">
@@ -105,6 +107,12 @@ function RunHead({ run, status, children }: { run: RunSteps; status: string | un
       {children}
     </div>
   );
+}
+
+/** Who was at work, in a word. */
+function kindOf(step: Step, t: Text): string {
+  const spoke = step.messages.at(-1)?.type;
+  return t.inspector.kinds[spoke ?? step.source] ?? step.source;
 }
 
 interface StepProps {
@@ -116,6 +124,7 @@ interface StepProps {
 
 function StepItem({ step, state, longest, onFork }: StepProps) {
   const t = useText();
+  const money = useMoney();
   const [shown, setShown] = useState(false);
   return (
     <li className="step">
@@ -123,7 +132,7 @@ function StepItem({ step, state, longest, onFork }: StepProps) {
         <strong>
           {t.inspector.step} {step.number}
         </strong>
-        <span className="step-kind">{step.source}</span>
+        <span className="step-kind">{kindOf(step, t)}</span>
         <time dateTime={new Date(step.at).toISOString()}>{new Date(step.at).toLocaleTimeString()}</time>
       </div>
       {step.took !== null && (
@@ -131,7 +140,7 @@ function StepItem({ step, state, longest, onFork }: StepProps) {
           <meter min={0} max={longest} value={step.took} aria-label={t.inspector.took} />
           {readableDuration(step.took)}
           {step.tokens > 0 && ` · ${t.tool.tokens(step.tokens.toLocaleString())}`}
-          {step.cost !== null && ` · ${t.around.inspector.cost} ${readableCost(step.cost)}`}
+          {step.cost !== null && ` · ${t.around.inspector.cost} ${money(step.cost)}`}
         </p>
       )}
       {step.added.map((line, position) => (
@@ -141,7 +150,7 @@ function StepItem({ step, state, longest, onFork }: StepProps) {
       ))}
       {step.next.length > 0 && (
         <p className="step-facts">
-          {t.inspector.next}: {step.next.join(", ")}
+          {t.inspector.next}: {step.next.map((node) => t.inspector.nodes[node] ?? node).join(", ")}
         </p>
       )}
       <div className="step-actions">

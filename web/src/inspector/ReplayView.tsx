@@ -4,7 +4,7 @@ import { type ChatMessage, reasoningOf, textOf, toolCallsOf } from "../conversat
 import { Markdown } from "../markdown/Markdown";
 import { useText } from "../text/language";
 import { Button, IconButton } from "../ui/Button";
-import { readableCost } from "../usage/figures";
+import { useMoney } from "../usage/models";
 import { pauseBefore } from "./pace";
 import { StateView } from "./StateView";
 import { type RawState, readableDuration, type RunSteps, type Step } from "./steps";
@@ -19,6 +19,7 @@ const SPEEDS = [1, 2, 4, 8];
 
 export function ReplayView({ run, stateOf, onFork }: Props) {
   const t = useText();
+  const money = useMoney();
   const words = t.around.replay;
   const steps = [...run.steps].reverse();
   const [at, setAt] = useState(0);
@@ -84,7 +85,7 @@ export function ReplayView({ run, stateOf, onFork }: Props) {
           words.position(at + 1, steps.length),
           readableDuration(passed),
           tokens > 0 && t.tool.tokens(tokens.toLocaleString()),
-          cost !== null && `${t.around.inspector.cost} ${readableCost(cost)}`,
+          cost !== null && `${t.around.inspector.cost} ${money(cost)}`,
         ]
           .filter(Boolean)
           .join(" · ")}

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from "react";
 import { type TokenUsage, tokenUsage } from "../api/native";
 import type { ChatMessage } from "../conversation/message";
 import { useText } from "../text/language";
-import { readableCost } from "../usage/figures";
+import { useModelName, useMoney } from "../usage/models";
 import { totalsOf } from "./steps";
 
 interface Props {
@@ -14,6 +14,8 @@ interface Props {
 
 export function UsageView({ threadId, messages, busy }: Props) {
   const t = useText();
+  const money = useMoney();
+  const modelName = useModelName();
   const [told, setTold] = useState<(TokenUsage & { total_cost?: number | null }) | null>(null);
   const own = useMemo(() => totalsOf(messages), [messages]);
   useEffect(() => {
@@ -30,23 +32,25 @@ export function UsageView({ threadId, messages, busy }: Props) {
   const total = told?.total_tokens || own.total;
   if (total === 0) return null;
   const models: [string, number][] = told?.by_model
-    ? Object.entries(told.by_model).map(([name, one]) => [name, one.tokens])
+    ? Object.entries(told.by_model).map(([name, one]) => [modelName(name), one.tokens])
     : own.byModel;
   const context = told?.context_usage;
   return (
     <section className="usage" aria-label={t.inspector.usage}>
       <p>
-        <strong>{total.toLocaleString()}</strong> {t.inspector.usage} (
+        <strong>{total.toLocaleString()}</strong> {t.inspector.usage.toLocaleLowerCase()} (
         {(told?.total_input_tokens || own.input).toLocaleString()} {t.inspector.input},{" "}
         {(told?.total_output_tokens || own.output).toLocaleString()} {t.inspector.output})
-        {typeof told?.total_cost === "number" && ` · ${t.around.inspector.cost} ${readableCost(told.total_cost)}`}
+        {typeof told?.total_cost === "number" && ` · ${t.around.inspector.cost} ${money(told.total_cost)}`}
       </p>
       {models.map(([name, tokens]) => (
         <p key={name} className="step-facts">
-          <meter min={0} max={total} value={tokens} aria-label={name} /> {name} {tokens.toLocaleString()}
+          {models.length > 1 && <meter min={0} max={total} value={tokens} aria-label={name} />} {name}{" "}
+          {tokens.toLocaleString()}
         </p>
       ))}
-      {context && (
+      {/* A model whose window nobody knows is not full, and not empty either. */}
+      {context && context.max_context_tokens && context.percentage !== null && (
         <p className="step-facts">
           <meter
             min={0}

@@ -5,7 +5,7 @@
  */
 import { useEffect, useState } from "react";
 import { drawDiagram } from "../frames/diagrams";
-import { isDark } from "../settings/store";
+import { isDark, useSettings } from "../settings/store";
 import { useText } from "../text/language";
 import { Button } from "../ui/Button";
 import { PlainCode } from "./CodeBlock";
@@ -15,7 +15,8 @@ const REST_MS = 400;
 
 export function Diagram({ source }: { source: string }) {
   const t = useText();
-  const [url, setUrl] = useState<string | null>(null);
+  const [picture, setPicture] = useState<Picture | null>(null);
+  const { theme } = useSettings();
   const [showSource, setShowSource] = useState(false);
   useEffect(() => {
     let alive = true;
@@ -25,9 +26,9 @@ export function Diagram({ source }: { source: string }) {
         (svg) => {
           if (!alive) return;
           made = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-          setUrl(made);
+          setPicture({ url: made, ...sizeOf(svg) });
         },
-        () => alive && setUrl(null),
+        () => alive && setPicture(null),
       );
     }, REST_MS);
     return () => {
@@ -35,12 +36,12 @@ export function Diagram({ source }: { source: string }) {
       clearTimeout(timer);
       if (made) URL.revokeObjectURL(made);
     };
-  }, [source]);
-  if (url === null || showSource) {
+  }, [source, theme]);
+  if (picture === null || showSource) {
     return (
       <>
         <PlainCode code={source} language="mermaid" />
-        {url && (
+        {picture && (
           <Button small look="plain" onClick={() => setShowSource(false)}>
             {t.files.preview}
           </Button>
@@ -50,10 +51,22 @@ export function Diagram({ source }: { source: string }) {
   }
   return (
     <figure className="diagram">
-      <img src={url} alt={source} />
+      <img src={picture.url} width={picture.width} height={picture.height} alt={source} />
       <Button small look="plain" onClick={() => setShowSource(true)}>
         {t.files.source}
       </Button>
     </figure>
   );
+}
+
+interface Picture {
+  url: string;
+  width?: number;
+  height?: number;
+}
+
+/** As large as it was drawn: the picture itself says no more than that it fills its place. */
+export function sizeOf(svg: string): { width?: number; height?: number } {
+  const [, width, height] = /viewBox="[\d.-]+[ ,]+[\d.-]+[ ,]+([\d.]+)[ ,]+([\d.]+)"/.exec(svg) ?? [];
+  return width && height ? { width: Math.ceil(Number(width)), height: Math.ceil(Number(height)) } : {};
 }

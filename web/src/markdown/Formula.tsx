@@ -12,7 +12,7 @@ export function Formula({ tex, display }: { tex: string; display: boolean }) {
     };
   }, [tex, display]);
   const source = <code>{tex}</code>;
-  return display ? <div className="formula">{drawn ?? source}</div> : <span>{drawn ?? source}</span>;
+  return display ? <span className="formula">{drawn ?? source}</span> : <span>{drawn ?? source}</span>;
 }
 
 async function draw(tex: string, display: boolean): Promise<ReactNode> {

@@ -13,6 +13,7 @@ import { splitBlocks } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { FileLink } from "./FileLink";
 import { Formula } from "./Formula";
+import { loneFormula } from "./loneFormula";
 import { OutsideLink } from "./OutsideLink";
 import { RemotePicture } from "./RemotePicture";
 import { withoutCitationMark } from "./sources";
@@ -29,7 +30,7 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
   );
 });
 
-const PLUGINS = [remarkGfm, [remarkMath, { singleDollarTextMath: true }] as [typeof remarkMath, object]];
+const PLUGINS = [remarkGfm, [remarkMath, { singleDollarTextMath: true }] as [typeof remarkMath, object], loneFormula];
 
 const Block = memo(function Block({ text }: { text: string }) {
   return (

@@ -1,9 +1,11 @@
 /** Asks whether tools may run. Invariant: nothing is decided for a call that a person did not decide. */
 import { useId, useState } from "react";
 import { useText } from "../text/language";
+import { kindOf, labelOf } from "../tools/kind";
 import { ToolBody } from "../tools/ToolBody";
 import { Button } from "../ui/Button";
 import { Icon } from "../ui/Icon";
+import { Worded } from "../ui/Worded";
 import type { ActionRequest, Decision } from "./approval";
 
 export function ApprovalCard({
@@ -50,13 +52,19 @@ function Action({ action, onDecide }: { action: ActionRequest; onDecide(decision
   const t = useText();
   const [writing, setWriting] = useState<"edit" | "reject" | "respond" | null>(null);
   const may = (kind: Decision["type"]) => action.allowed.includes(kind);
+  const call = { name: action.name, args: action.args };
+  const kind = kindOf(call);
   return (
     <div className="approval-action">
       <p>
-        <code>{action.name}</code>
-        {action.description && <span className="tool-note"> {action.description}</span>}
+        <strong dir="auto">{labelOf(call) ?? (kind === "generic" ? action.name : t.tool.kinds[kind])}</strong>
       </p>
-      <ToolBody call={{ name: action.name, args: action.args }} result={undefined} active={false} />
+      {action.description && action.description !== `\`${action.name}\` needs approval before it runs.` && (
+        <p className="tool-note" dir="auto">
+          <Worded text={action.description} />
+        </p>
+      )}
+      <ToolBody call={call} result={undefined} active={false} runId={undefined} />
       {writing === null ? (
         <div className="question-options">
           {may("approve") && (

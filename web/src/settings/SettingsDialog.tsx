@@ -58,7 +58,7 @@ export function SettingsDialog({ tab, info, commands, onChanged, onLookAgain, on
         {shown === "models" && <ModelSettings info={info} onLookAgain={onLookAgain} />}
         {shown === "agents" && <AgentSettings info={info} onLookAgain={onLookAgain} />}
         {shown === "skills" && <SkillSettings />}
-        {shown === "usage" && <UsageSettings models={info?.models ?? []} onOpen={onOpen} />}
+        {shown === "usage" && <UsageSettings onOpen={onOpen} />}
         {shown === "connection" && <ConnectionSettings onChanged={onChanged} />}
         {shown === "shortcuts" && (
           <dl className="shortcuts">

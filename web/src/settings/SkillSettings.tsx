@@ -1,12 +1,13 @@
 /** Skills: on and off, what each says, and taking one in. Invariant: a switch that the server refused goes back. */
 import { type DragEvent, useCallback, useEffect, useRef, useState } from "react";
-import { installSkillFile, readSkill } from "../api/around";
+import { deleteSkill, installSkillFile, readSkill } from "../api/around";
 import { readFailure } from "../api/failure";
 import { listSkills, setSkillEnabled, type SkillInfo } from "../api/native";
 import { PlainCode } from "../markdown/CodeBlock";
 import { useText } from "../text/language";
 import { Button } from "../ui/Button";
 import { say } from "../ui/toast";
+import { Confirm } from "./Confirm";
 
 const MANY = 8;
 
@@ -15,6 +16,7 @@ export function SkillSettings() {
   const words = t.around.skills;
   const [skills, setSkills] = useState<SkillInfo[] | null | undefined>(undefined);
   const [query, setQuery] = useState("");
+  const [leaving, setLeaving] = useState<SkillInfo | null>(null);
   const load = useCallback(() => listSkills().then(setSkills, () => setSkills(null)), []);
   useEffect(() => void load(), [load]);
   if (skills === undefined) return <p className="panel-note">{t.files.loading}</p>;
@@ -27,6 +29,16 @@ export function SkillSettings() {
       set(skill.enabled);
       say(readFailure(error).detail);
     });
+  };
+  const remove = async (skill: SkillInfo) => {
+    setLeaving(null);
+    try {
+      await deleteSkill(skill.name);
+      say(words.removed(skill.name));
+    } catch (error) {
+      say(readFailure(error).detail);
+    }
+    await load();
   };
   const found = skills.filter((skill) =>
     `${skill.name} ${skill.description}`.toLocaleLowerCase().includes(query.trim().toLocaleLowerCase()),
@@ -54,16 +66,37 @@ export function SkillSettings() {
             {found
               .filter((skill) => (skill.category ?? "") === category)
               .map((skill) => (
-                <SkillItem key={skill.name} skill={skill} onToggle={() => toggle(skill)} />
+                <SkillItem
+                  key={skill.name}
+                  skill={skill}
+                  onToggle={() => toggle(skill)}
+                  onRemove={skill.category === "public" ? undefined : () => setLeaving(skill)}
+                />
               ))}
           </ul>
         </section>
       ))}
+      {leaving && (
+        <Confirm
+          title={t.remove}
+          question={words.removeQuestion}
+          subject={leaving.name}
+          onYes={() => void remove(leaving)}
+          onNo={() => setLeaving(null)}
+        />
+      )}
     </>
   );
 }
 
-function SkillItem({ skill, onToggle }: { skill: SkillInfo; onToggle(): void }) {
+interface ItemProps {
+  skill: SkillInfo;
+  onToggle(): void;
+  /** What comes with hart stays. */
+  onRemove: (() => void) | undefined;
+}
+
+function SkillItem({ skill, onToggle, onRemove }: ItemProps) {
   const t = useText();
   const [text, setText] = useState<string | null>(null);
   const show = () => {
@@ -92,6 +125,11 @@ function SkillItem({ skill, onToggle }: { skill: SkillInfo; onToggle(): void }) 
         >
           {text === null ? t.around.show : t.around.hide}
         </Button>
+        {onRemove && (
+          <Button small look="plain" icon="trash" aria-label={`${t.remove}: ${skill.name}`} onClick={onRemove}>
+            {t.remove}
+          </Button>
+        )}
       </div>
       {text !== null && (
         <div className="skill-text">

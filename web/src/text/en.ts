@@ -113,6 +113,7 @@ export const en = {
     branches: (n: number) => (n === 1 ? "1 branch begins here" : `${n} branches begin here`),
     branchHere: "Branch at this message",
     answerThis: "Answer this",
+    stopped: "Stopped",
     whyGood: "What was good about it? (optional)",
     whyBad: "What was wrong with it? (optional)",
     sendComment: "Send comment",
@@ -258,7 +259,8 @@ export const en = {
 
   inspector: {
     title: "Run inspector",
-    empty: "Nothing has run yet.",
+    empty:
+      "Nothing has run yet. Each step of a run appears here with its time, tokens and cost; you can look at what the agent knew then, play the run again, and go on from any step.",
     step: "Step",
     fork: "Continue from here",
     forkHint: "Branch into a new conversation that ends at this step",
@@ -273,6 +275,22 @@ export const en = {
     usage: "Tokens",
     context: "Context window",
     time: "Time",
+    kinds: {
+      ai: "the model",
+      tool: "tools",
+      human: "you",
+      input: "the beginning",
+      update: "changed by hand",
+      fork: "a branch",
+      loop: "between",
+    } as Record<string, string>,
+    nodes: {
+      model: "the model",
+      tools: "tools",
+      __start__: "your message",
+      after_model: "a check of the answer",
+      before_model: "preparing the question",
+    } as Record<string, string>,
   },
 
   settings: {
@@ -345,8 +363,7 @@ export const en = {
       address: "Address",
       addressHint: "Where the API begins, such as http://127.0.0.1:8000/v1",
       model: "Model",
-      modelHint: (usual: string) => `Left empty: ${usual}`,
-      modelAny: "Left empty: the first one it lists",
+      modelAny: "the first it lists",
       test: "Test",
       connect: "Connect",
       anyway: "Connect anyway",
@@ -418,6 +435,8 @@ export const en = {
       categories: { public: "Come with hart", custom: "Installed", user: "Your own" } as Record<string, string>,
       license: "Licence",
       notASkill: "A skill comes as a file that ends in .skill",
+      removeQuestion: "Delete this skill? No agent finds it any more. Its earlier versions are kept on the server.",
+      removed: (name: string) => `${name} is deleted.`,
     },
     usage: {
       title: "Usage",

@@ -3,7 +3,7 @@
  *
  * Invariant: the shape is that of `en.ts`, checked by the compiler.
  */
-import { en, type Text } from "./en";
+import type { Text } from "./en";
 
 export const zh: Text = {
   name: "hart",
@@ -100,7 +100,7 @@ export const zh: Text = {
 
   turn: {
     cost: (amount) => `费用 ${amount}`,
-    split: (input, output) => `读取 ${input} 个令牌，生成 ${output} 个`,
+    split: (input, output) => `读取 ${input} 个词元，生成 ${output} 个`,
     ways: "版本",
     way: (n, of) => `${n} / ${of}`,
     earlierWay: "上一个版本",
@@ -108,6 +108,7 @@ export const zh: Text = {
     branches: (n) => `此处有 ${n} 个分支`,
     branchHere: "从这条消息分支",
     answerThis: "回答这条消息",
+    stopped: "已停止",
     whyGood: "好在哪里？（可选）",
     whyBad: "哪里不对？（可选）",
     sendComment: "发送评论",
@@ -253,7 +254,8 @@ export const zh: Text = {
 
   inspector: {
     title: "运行检查器",
-    empty: "还没有运行过。",
+    empty:
+      "还没有运行过。运行的每一步都会显示在这里，包括用时、词元和费用；你可以查看当时的状态、回放运行，并从任意一步继续。",
     step: "步骤",
     fork: "从这里继续",
     forkHint: "开出一个停在这一步的新对话",
@@ -268,6 +270,22 @@ export const zh: Text = {
     usage: "词元",
     context: "上下文窗口",
     time: "时间",
+    kinds: {
+      ai: "模型",
+      tool: "工具",
+      human: "你",
+      input: "开始",
+      update: "手动修改",
+      fork: "分支",
+      loop: "中间步骤",
+    } as Record<string, string>,
+    nodes: {
+      model: "模型",
+      tools: "工具",
+      __start__: "你的消息",
+      after_model: "检查回答",
+      before_model: "准备提问",
+    } as Record<string, string>,
   },
 
   settings: {
@@ -298,11 +316,14 @@ export const zh: Text = {
   welcome: {
     title: "想完成什么？",
     text: "用你自己的话描述任务。hart 会制定计划、在沙箱里运行代码，并交付文件。",
-    // The prompts are those of the recorded tasks, which are recorded in English.
     examples: [
-      { title: "写一个脚本并运行，交付结果", prompt: en.welcome.examples[0]?.prompt ?? "" },
-      { title: "把表格变成简短报告", prompt: en.welcome.examples[1]?.prompt ?? "" },
-      { title: "做一个网页，找出并改正错误", prompt: en.welcome.examples[2]?.prompt ?? "" },
+      { title: "写一个脚本并运行，交付结果", prompt: "用脚本找出 100 以内的所有质数，把列表存成文件给我。" },
+      {
+        title: "把表格变成简短报告",
+        prompt:
+          "哪种商品收入最高？请根据这张表写一份简短报告：商品,数量,单价；苹果,120,0.50；梨,90,0.75；李子,200,0.20；樱桃,30,4.00",
+      },
+      { title: "做一个网页，找出并改正错误", prompt: "做一个网页，显示 1 到 10 的乘法表。" },
     ],
     demo: "还没有连接模型：可以先播放录制好的演示任务。",
     connectTitle: "连接模型",
@@ -329,7 +350,6 @@ export const zh: Text = {
       address: "地址",
       addressHint: "API 的起始地址，例如 http://127.0.0.1:8000/v1",
       model: "模型",
-      modelHint: (usual: string) => `留空则使用 ${usual}`,
       modelAny: "留空则使用它列出的第一个",
       test: "测试",
       connect: "连接",
@@ -354,8 +374,8 @@ export const zh: Text = {
       missing: "此服务器不允许在这里连接模型。",
     },
     models: {
-      window: (tokens: string) => `上下文 ${tokens} 个 token`,
-      price: (input: string, output: string) => `每百万 token：输入 ${input}，输出 ${output}`,
+      window: (tokens: string) => `上下文 ${tokens} 个词元`,
+      price: (input: string, output: string) => `每百万词元：输入 ${input}，输出 ${output}`,
       disconnect: "断开",
       disconnectQuestion: "要删除此连接及其密钥吗？",
       isDefault: "默认",
@@ -402,12 +422,14 @@ export const zh: Text = {
       categories: { public: "hart 自带", custom: "已安装", user: "你自己的" } as Record<string, string>,
       license: "许可证",
       notASkill: "技能是以 .skill 结尾的文件",
+      removeQuestion: "删除这个技能？此后任何智能体都找不到它。服务器会保留它的历史版本。",
+      removed: (name: string) => `${name} 已删除。`,
     },
     usage: {
       title: "用量",
       days: (n: number) => `最近 ${n} 天`,
       period: "时间范围",
-      tokens: "token",
+      tokens: "词元",
       cost: "费用",
       runs: "运行",
       calls: "模型调用",

@@ -1,5 +1,6 @@
 /** Conversations, newest first, by age. Invariant: the open one is marked for eyes and for screen readers. */
 import { type RefObject, useState } from "react";
+import { readFailure } from "../api/failure";
 import { pathOf } from "../app/route";
 import { useText } from "../text/language";
 import { Button, IconButton } from "../ui/Button";
@@ -27,10 +28,11 @@ export function ThreadList({ threads, openId, search, onOpen, onExport, onSettin
   const [removing, setRemoving] = useState<ThreadSummary | null>(null);
   const shown = threads.list.filter((thread) => matchesSearch(thread, query));
   const groups = groupByAge(shown, Date.now());
+  const complain = (error: unknown) => say(t.failures[readFailure(error).kind].title);
   const remove = (thread: ThreadSummary) => {
     setRemoving(null);
     if (thread.id === openId) onOpen(null);
-    threads.remove(thread.id).catch((error: unknown) => say(String(error)));
+    threads.remove(thread.id).catch(complain);
   };
   return (
     <nav className="threads" aria-label={t.threads}>
@@ -82,7 +84,7 @@ export function ThreadList({ threads, openId, search, onOpen, onExport, onSettin
                   thread={thread}
                   open={thread.id === openId}
                   onOpen={() => onOpen(thread.id)}
-                  onChange={(change) => threads.change(thread.id, change).catch((error: unknown) => say(String(error)))}
+                  onChange={(change) => threads.change(thread.id, change).catch(complain)}
                   onExport={() => onExport(thread.id)}
                   onRemove={() => setRemoving(thread)}
                 />

@@ -4,7 +4,7 @@
  * Invariant: a change shows at once and is taken back if the server refuses it.
  */
 import type { Client } from "@langchain/langgraph-sdk";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { type Failure, readFailure } from "../api/failure";
 import { summaryOf, type ThreadSummary } from "./thread";
 
@@ -17,6 +17,8 @@ const COLUMNS = ["thread_id", "metadata", "status", "interrupts", "created_at", 
 export interface Threads {
   list: ThreadSummary[];
   loading: boolean;
+  /** Whether the open one is listed, or was looked for in vain. */
+  openKnown: boolean;
   failure: Failure | null;
   more: boolean;
   refresh(): void;
@@ -27,25 +29,31 @@ export interface Threads {
   remove(id: string): Promise<void>;
 }
 
-export function useThreads(client: Client): Threads {
+export function useThreads(client: Client, openId: string | null): Threads {
   const [list, setList] = useState<ThreadSummary[]>([]);
   const [loading, setLoading] = useState(true);
   const [failure, setFailure] = useState<Failure | null>(null);
   const [limit, setLimit] = useState(PAGE);
   const [more, setMore] = useState(false);
+  const open = useRef(openId);
+  open.current = openId;
+  /** The open one that was looked for by itself, found or not. */
+  const [soughtFor, setSoughtFor] = useState<string | null>(null);
 
   const refresh = useCallback(() => {
     const order = { sortBy: "updated_at", sortOrder: "desc", select: COLUMNS as never } as const;
+    const sought = open.current;
     Promise.all([
       client.threads.search({ limit: Math.min(limit + 1, FAR), ...order }),
-      // What is pinned is at hand however old it is.
+      // What is pinned or open is at hand however old it is.
       client.threads.search({ limit: FAR, metadata: { pinned: true }, ...order }),
+      sought ? client.threads.search({ limit: 1, ids: [sought], ...order }) : [],
     ])
-      .then(([found, pinned]) => {
+      .then(([found, pinned, opened]) => {
         const shown = found.slice(0, limit);
-        const known = new Set(shown.map((thread) => thread.thread_id));
-        const all = [...shown, ...pinned.filter((thread) => !known.has(thread.thread_id))];
-        setList(all.map((thread) => summaryOf(thread as never)));
+        const all = new Map([...shown, ...pinned, ...opened].map((thread) => [thread.thread_id, thread]));
+        setList([...all.values()].map((thread) => summaryOf(thread as never)));
+        setSoughtFor(sought);
         setMore(found.length > limit);
         setFailure(null);
       })
@@ -54,10 +62,16 @@ export function useThreads(client: Client): Threads {
   }, [client, limit]);
 
   useEffect(refresh, [refresh]);
+  const listed = openId === null || list.some((thread) => thread.id === openId);
+  const missing = !loading && !failure && !listed && soughtFor !== openId;
+  useEffect(() => {
+    if (missing) refresh();
+  }, [missing, refresh]);
 
   return {
     list,
     loading,
+    openKnown: listed || (!loading && !missing),
     failure,
     more,
     refresh,

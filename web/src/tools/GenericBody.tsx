@@ -1,14 +1,23 @@
-/** Any tool: what it was given, what it gave back. Invariant: nothing of either is hidden. */
+/** Any tool: what it was given, what it gave back. Invariant: nothing of either is hidden; what stands above is not said twice. */
 import { picturesOf, textOf } from "../conversation/message";
 import { useActivity } from "../conversation/activityContext";
 import { useText } from "../text/language";
 import type { BodyProps } from "./ToolBody";
+import { kindOf, labelOf, shortPath, subjectOf } from "./kind";
 import { ResultText } from "./ResultText";
 
-export function GenericBody({ call, result }: BodyProps) {
+export function GenericBody({ call, result, active }: BodyProps) {
   const t = useText();
   const live = useActivity().output[call.id ?? ""];
-  const given = Object.entries(call.args);
+  // The card's head has said these; whoever is asked for consent sees every value as it is.
+  const said = (value: unknown) =>
+    (result || active) &&
+    kindOf(call) !== "generic" &&
+    typeof value === "string" &&
+    shortPath(value) === subjectOf(call);
+  const given = Object.entries(call.args).filter(
+    ([name, value]) => !(name === "description" && value === labelOf(call)) && !said(value),
+  );
   return (
     <>
       {given.length > 0 && (

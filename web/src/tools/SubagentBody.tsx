@@ -7,22 +7,27 @@ import { readableDuration } from "../inspector/steps";
 import { Markdown } from "../markdown/Markdown";
 import { useText } from "../text/language";
 import { Button } from "../ui/Button";
+import { useModelName } from "../usage/models";
 import type { BodyProps } from "./ToolBody";
 import { delegation } from "./delegation";
 import { text } from "./kind";
+import { useSubagentSteps } from "./useSubagentSteps";
 
-export function SubagentBody({ call, result, active }: BodyProps) {
+export function SubagentBody({ call, result, active, runId }: BodyProps) {
   const t = useText();
   const activity = useActivity();
+  const modelName = useModelName();
   const told = activity.subagents[call.id ?? ""];
-  const steps = told?.steps ?? activity.inner[call.id ?? ""] ?? [];
+  const heard = told?.steps ?? activity.inner[call.id ?? ""];
+  const steps = useSubagentSteps(heard, result && runId, call.id);
   const prompt = text(call.args.prompt) || text(call.args.description);
   const ended = delegation(result);
   const status = ended.status ?? told?.status ?? (active && !result ? "running" : undefined);
   const tokens = ended.tokens ?? told?.tokens;
+  const model = ended.model ?? told?.model;
   const facts = [
     text(call.args.subagent_type),
-    ended.model ?? told?.model,
+    model && modelName(model),
     steps.length > 0 && t.tool.steps(steps.length),
     tokens !== undefined && t.tool.tokens(tokens.toLocaleString()),
   ].filter(Boolean);
@@ -33,12 +38,16 @@ export function SubagentBody({ call, result, active }: BodyProps) {
           {prompt}
         </p>
       )}
-      <Steps steps={steps} />
+      <Steps steps={ended.said && steps.at(-1)?.text === ended.said ? steps.slice(0, -1) : steps} />
       <p className="tool-note">
         {status && <span className={`subagent-status subagent-${status}`}>{t.delegated.status[status] ?? status}</span>}
         {facts.map((fact) => ` · ${fact}`)}
         {ended.capped && ` · ${t.delegated.capped}`}
-        {told && <Elapsed since={told.startedAt} until={told.endedAt ?? (result ? told.startedAt : undefined)} />}
+        {ended.took !== undefined ? (
+          <Took ms={ended.took} />
+        ) : (
+          told && <Elapsed since={told.startedAt} until={told.endedAt ?? (result ? told.startedAt : undefined)} />
+        )}
       </p>
       {(ended.error ?? told?.error) && (
         <p className="tool-note tool-note-bad" dir="auto">
@@ -86,5 +95,9 @@ function Elapsed({ since, until }: { since: number; until: number | undefined })
   }, [until]);
   if (until === since) return null;
   const spent = until === undefined ? Math.floor(Math.max(0, now - since) / 1000) * 1000 : until - since;
-  return <span className="subagent-time"> · {readableDuration(spent)}</span>;
+  return <Took ms={spent} />;
+}
+
+function Took({ ms }: { ms: number }) {
+  return <span className="subagent-time"> · {readableDuration(ms)}</span>;
 }

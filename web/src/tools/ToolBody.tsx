@@ -3,6 +3,7 @@ import type { CallWithResult } from "../conversation/rows";
 import { CommandBody } from "./CommandBody";
 import { EditBody } from "./EditBody";
 import { FilesBody } from "./FilesBody";
+import { FindBody } from "./FindBody";
 import { GenericBody } from "./GenericBody";
 import { kindOf } from "./kind";
 import { SearchBody } from "./SearchBody";
@@ -10,7 +11,11 @@ import { SubagentBody } from "./SubagentBody";
 import { TodoList } from "./TodoList";
 import { todosOf } from "./results";
 
-export type BodyProps = CallWithResult & { active: boolean };
+export interface BodyProps extends CallWithResult {
+  active: boolean;
+  /** The run that it was made in, where that is known. */
+  runId: string | undefined;
+}
 
 export function ToolBody(props: BodyProps) {
   switch (kindOf(props.call)) {
@@ -19,6 +24,8 @@ export function ToolBody(props: BodyProps) {
     case "write":
     case "replace":
       return <EditBody {...props} />;
+    case "find":
+      return <FindBody {...props} />;
     case "web-search":
     case "image-search":
       return <SearchBody {...props} />;

@@ -4,11 +4,11 @@
  * Invariant: open while it fails or asks, closed when all is well; a person's choice wins over both.
  */
 import { memo, useId, useState } from "react";
-import type { CallWithResult } from "../conversation/rows";
 import { useText } from "../text/language";
 import { Icon, type IconName } from "../ui/Icon";
-import { kindOf, labelOf, subjectOf, type ToolKind } from "./kind";
-import { ToolBody } from "./ToolBody";
+import { kindOf, labelOf, speaks, subjectOf, type ToolKind } from "./kind";
+import { hasFailed } from "./results";
+import { type BodyProps, ToolBody } from "./ToolBody";
 import "./tools.css";
 
 const ICONS: Record<ToolKind, IconName> = {
@@ -32,11 +32,11 @@ const ICONS: Record<ToolKind, IconName> = {
 /** What one wants to see without asking. */
 const OPEN_KINDS: readonly ToolKind[] = ["subagent", "present"];
 
-export const ToolCard = memo(function ToolCard({ call, result, active }: CallWithResult & { active: boolean }) {
+export const ToolCard = memo(function ToolCard({ call, result, active, runId }: BodyProps) {
   const t = useText();
   const id = useId();
   const kind = kindOf(call);
-  const failed = result?.status === "error";
+  const failed = hasFailed(kind, result);
   const [chosen, setChosen] = useState<boolean | null>(null);
   const running = result === undefined && active;
   const open = chosen ?? (OPEN_KINDS.includes(kind) || (running && kind === "command"));
@@ -53,7 +53,7 @@ export const ToolCard = memo(function ToolCard({ call, result, active }: CallWit
       >
         <Icon name={ICONS[kind]} size={16} />
         <span className="tool-verb">{labelOf(call) ?? verb}</span>
-        <span className="tool-subject" dir="auto">
+        <span className={speaks(kind) ? "tool-subject tool-subject-words" : "tool-subject"} dir="auto">
           {subjectOf(call)}
         </span>
         <ToolStatus status={status} />
@@ -63,7 +63,7 @@ export const ToolCard = memo(function ToolCard({ call, result, active }: CallWit
       </button>
       {open && (
         <div id={id} className="tool-body">
-          <ToolBody call={call} result={result} active={active} />
+          <ToolBody call={call} result={result} active={active} runId={runId} />
         </div>
       )}
     </section>

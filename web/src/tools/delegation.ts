@@ -12,13 +12,15 @@ export interface Delegation {
   error?: string;
   model?: string;
   tokens?: number;
+  /** In milliseconds. */
+  took?: number;
   /** It had to stop before it was done. */
   capped: boolean;
 }
 
 export function delegation(result: ChatMessage | undefined): Delegation {
   const told = result?.additional_kwargs ?? {};
-  if (!result || typeof told.subagent_status !== "string") return { capped: false, ...tokensOf(told) };
+  if (!result || typeof told.subagent_status !== "string") return { capped: false, ...figuresOf(told) };
   const text = (key: string) => (typeof told[key] === "string" ? { value: told[key] as string } : undefined);
   const [model, error] = [text("subagent_model_name"), text("subagent_error")];
   const prefix = "Task Succeeded. Result: ";
@@ -29,11 +31,15 @@ export function delegation(result: ChatMessage | undefined): Delegation {
     ...(said.startsWith(prefix) ? { said: said.slice(prefix.length) } : {}),
     ...(model ? { model: model.value } : {}),
     ...(error ? { error: error.value } : {}),
-    ...tokensOf(told),
+    ...figuresOf(told),
   };
 }
 
-function tokensOf(told: Record<string, unknown>): { tokens?: number } {
+function figuresOf(told: Record<string, unknown>): { tokens?: number; took?: number } {
   const usage = told.subagent_token_usage as { total_tokens?: unknown } | undefined;
-  return typeof usage?.total_tokens === "number" ? { tokens: usage.total_tokens } : {};
+  const took = told.subagent_duration_ms;
+  return {
+    ...(typeof usage?.total_tokens === "number" ? { tokens: usage.total_tokens } : {}),
+    ...(typeof took === "number" ? { took } : {}),
+  };
 }

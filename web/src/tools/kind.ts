@@ -59,9 +59,9 @@ export function subjectOf(call: ToolCall): string {
     case "replace":
     case "read":
     case "delete":
-      return text(args.path) || text(args.file_path);
+      return shortPath(text(args.path) || text(args.file_path));
     case "find":
-      return [text(args.pattern), text(args.path)].filter(Boolean).join(" · ");
+      return [text(args.pattern), shortPath(text(args.path))].filter(Boolean).join(" · ");
     case "web-search":
     case "image-search":
       return text(args.query);
@@ -74,7 +74,7 @@ export function subjectOf(call: ToolCall): string {
     case "present":
       return list(args.filepaths).map(baseName).join(", ");
     case "image":
-      return text(args.image_path);
+      return shortPath(text(args.image_path));
     case "clarification":
       return text(args.question);
     case "generic":
@@ -90,6 +90,16 @@ export function labelOf(call: ToolCall): string | undefined {
 
 export function baseName(path: string): string {
   return path.split("/").filter(Boolean).at(-1) ?? path;
+}
+
+/** Below the conversation's own folder, as a person would say it. */
+export function shortPath(path: string): string {
+  return path.replace(/^\/mnt\/user-data\//, "");
+}
+
+/** Whether the subject is words, and no name or code. */
+export function speaks(kind: ToolKind): boolean {
+  return ["subagent", "clarification", "web-search", "image-search", "todos"].includes(kind);
 }
 
 export const text = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -49,6 +49,31 @@ export function commandResult(text: string): CommandResult {
   return { output: rest.slice(0, error.index), errorOutput: rest.slice(error.index + error[0].length), exitCode };
 }
 
+export interface FoundLine {
+  path: string;
+  number: number | null;
+  text: string;
+}
+
+/** `Found …`, then a path a line, with its line number and text where something in the file was looked for. */
+export function foundLines(text: string): { about: string; lines: FoundLine[] } | null {
+  const rows = text.trim().split("\n");
+  const about = /^(Found|No) /.test(rows[0] ?? "") ? (rows.shift() ?? "") : "";
+  const lines: FoundLine[] = [];
+  for (const row of rows) {
+    const [, path, number, found = ""] = /^(?:\d+\. )?(\/[^:]+)(?::(\d+):(?: (.*))?)?$/.exec(row) ?? [];
+    if (!path) return null;
+    lines.push({ path, number: number ? Number(number) : null, text: found });
+  }
+  return { about, lines };
+}
+
+/** How a call ended, as a person would say: a command that ended with a code did not do what it should. */
+export function hasFailed(kind: string, result: ChatMessage | undefined): boolean {
+  if (!result) return false;
+  return result.status === "error" || (kind === "command" && commandResult(textOf(result)).exitCode !== null);
+}
+
 export interface Todo {
   content: string;
   status: "pending" | "in_progress" | "completed";

@@ -24,9 +24,11 @@ interface MenuProps {
   trigger: ReactNode;
   className?: string;
   title?: string;
+  /** What is chosen stands on the button; a mark says that there is more to choose from. */
+  choice?: boolean;
 }
 
-export function Menu({ label, items, trigger, className, title }: MenuProps) {
+export function Menu({ label, items, trigger, className, title, choice }: MenuProps) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const list = useRef<HTMLDivElement>(null);
@@ -89,6 +91,11 @@ export function Menu({ label, items, trigger, className, title }: MenuProps) {
         }}
       >
         {trigger}
+        {choice && (
+          <span className="menu-mark">
+            <Icon name="chevron" size={12} />
+          </span>
+        )}
       </button>
       {open && (
         <div

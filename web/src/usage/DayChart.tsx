@@ -13,6 +13,9 @@ const LEFT = 52;
 const BOTTOM = 22;
 const TOP = 8;
 
+/** Of its name, so that the last one is not cut off. */
+const HALF_A_DAY = 20;
+
 export function DayChart({ bars, title, readable }: Props) {
   const top = axisTop(Math.max(0, ...bars.map((bar) => bar.value)));
   const room = (WIDTH - LEFT) / Math.max(1, bars.length);
@@ -53,7 +56,12 @@ export function DayChart({ bars, title, readable }: Props) {
                 );
               })}
               {(bars.length - 1 - index) % every === 0 && (
-                <text className="chart-day" x={x + room * 0.35} y={HEIGHT - 6} textAnchor="middle">
+                <text
+                  className="chart-day"
+                  x={Math.min(x + room * 0.35, WIDTH - HALF_A_DAY)}
+                  y={HEIGHT - 6}
+                  textAnchor="middle"
+                >
                   {bar.label.slice(5)}
                 </text>
               )}

@@ -1,22 +1,21 @@
 /** Tokens and money, by day, model and conversation. Invariant: every figure of a chart is in a table, too. */
 import { useEffect, useId, useState } from "react";
 import { type Figures, readUsage, type Usage } from "../api/around";
-import type { ModelInfo } from "../api/native";
 import { pathOf } from "../app/route";
 import { useText } from "../text/language";
 import { Field } from "../ui/Field";
 import { DayChart } from "./DayChart";
-import { dayBars, type Measure, modelsByUse, readableCost, shortNumber } from "./figures";
+import { dayBars, type Measure, modelsByUse, shortNumber } from "./figures";
+import { useModelName, useMoney } from "./models";
 import "./usage.css";
 
 const PERIODS = [7, 30, 90];
 
 interface Props {
-  models: ModelInfo[];
   onOpen(threadId: string): void;
 }
 
-export function UsageSettings({ models, onOpen }: Props) {
+export function UsageSettings({ onOpen }: Props) {
   const t = useText();
   const words = t.around.usage;
   const id = useId();
@@ -33,8 +32,8 @@ export function UsageSettings({ models, onOpen }: Props) {
       alive = false;
     };
   }, [days]);
-  const currency = currencyOf(models);
-  const cost = (value: number) => readableCost(value, currency);
+  const cost = useMoney();
+  const modelName = useModelName();
   const readable = measure === "cost" ? cost : shortNumber;
   const names: Record<Measure, string> = { total_tokens: words.tokens, cost: words.cost, runs: words.runs };
   return (
@@ -75,7 +74,7 @@ export function UsageSettings({ models, onOpen }: Props) {
       {usage && usage.total.runs > 0 && (
         <>
           <p className="usage-total">
-            <strong>{usage.total.total_tokens.toLocaleString()}</strong> {words.tokens}
+            <strong>{usage.total.total_tokens.toLocaleString()}</strong> {words.tokens.toLocaleLowerCase()}
             {usage.total.cost !== null && (
               <>
                 {" · "}
@@ -83,13 +82,13 @@ export function UsageSettings({ models, onOpen }: Props) {
               </>
             )}
             {" · "}
-            {usage.total.runs.toLocaleString()} {words.runs}
+            {usage.total.runs.toLocaleString()} {words.runs.toLocaleLowerCase()}
           </p>
           {measure === "cost" && usage.total.cost === null ? (
             <p className="panel-note">{words.noPrice}</p>
           ) : (
             <DayChart
-              bars={dayBars(usage, measure, "…")}
+              bars={dayBars(usage, measure, "…", undefined, modelName)}
               title={`${words.perDay}: ${names[measure]}`}
               readable={readable}
             />
@@ -109,7 +108,11 @@ export function UsageSettings({ models, onOpen }: Props) {
             caption={words.perModel}
             head={t.model.label}
             cost={cost}
-            rows={modelsByUse(usage).map((name) => ({ key: name, name, figures: usage.by_model[name] as Figures }))}
+            rows={modelsByUse(usage).map((name) => ({
+              key: name,
+              name: modelName(name),
+              figures: usage.by_model[name] as Figures,
+            }))}
           />
           <FiguresTable
             caption={words.perThread}
@@ -180,15 +183,4 @@ function FiguresTable({ caption, head, cost, rows }: TableProps) {
       </table>
     </div>
   );
-}
-
-/** Only where all prices are in one. */
-function currencyOf(models: readonly ModelInfo[]): string | null {
-  const found = new Set(
-    models.flatMap((model) => {
-      const { pricing } = model as { pricing?: { currency?: string | null } | null };
-      return pricing?.currency ? [pricing.currency] : [];
-    }),
-  );
-  return found.size === 1 ? ([...found][0] ?? null) : null;
 }

@@ -14,7 +14,7 @@ export interface Bar {
 }
 
 export function readableCost(cost: number, currency?: string | null): string {
-  const digits = cost !== 0 && Math.abs(cost) < 0.1 ? 4 : 2;
+  const digits = digitsOf(cost);
   try {
     if (currency) {
       return new Intl.NumberFormat(undefined, {
@@ -30,17 +30,30 @@ export function readableCost(cost: number, currency?: string | null): string {
   return cost.toLocaleString(undefined, { minimumFractionDigits: 2, maximumFractionDigits: digits });
 }
 
+/** A small amount keeps two digits that say something. */
+function digitsOf(cost: number): number {
+  const size = Math.abs(cost);
+  if (size === 0 || size >= 0.1) return 2;
+  return Math.min(Math.max(4, 1 - Math.floor(Math.log10(size))), 8);
+}
+
 /** `1234567` as `1.2M`. */
 export function shortNumber(value: number): string {
   return new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 }).format(value);
 }
 
 /** One bar a day, its parts by model. Models beyond the largest few are one part. */
-export function dayBars(usage: Usage, measure: Measure, others: string, most = 5): Bar[] {
+export function dayBars(
+  usage: Usage,
+  measure: Measure,
+  others: string,
+  most = 5,
+  nameOf: (model: string) => string = (model) => model,
+): Bar[] {
   if (measure === "runs") return usage.days.map((day) => ({ label: day.date, value: day.runs, parts: [] }));
   const ranked = modelsByUse(usage, measure).slice(0, most);
   return usage.days.map((day) => {
-    const parts = ranked.map((name) => ({ name, value: day.by_model[name]?.[measure] ?? 0 }));
+    const parts = ranked.map((name) => ({ name: nameOf(name), value: day.by_model[name]?.[measure] ?? 0 }));
     const named = parts.reduce((sum, part) => sum + part.value, 0);
     const value = day[measure] ?? 0;
     // Calls whose model is not known are in the day's sum alone.

@@ -50,8 +50,11 @@ test("stop ends the run, and the conversation goes on", async ({ page, hart }) =
   await expect(transcript(page).getByText(/tick2/)).toBeVisible();
   await page.getByRole("button", { name: "Stop" }).click();
   await settled(page);
+  await expect(transcript(page).getByText("Stopped", { exact: true })).toBeVisible();
   await ask(page, "SAY still here");
   await expect(transcript(page).getByText("still here", { exact: true })).toBeVisible();
+  await settled(page);
+  await expect(transcript(page).getByText("Stopped", { exact: true })).toHaveCount(1);
 });
 
 test("a message written ahead waits its turn, also over a reload", async ({ page, hart }) => {
@@ -64,6 +67,28 @@ test("a message written ahead waits its turn, also over a reload", async ({ page
   await expect(transcript(page).getByText("second in line", { exact: true })).toBeVisible();
   await settled(page);
   await expect(transcript(page).getByText(/tick25/)).toBeVisible();
+});
+
+test("a message written before the server has taken the first one waits behind it", async ({ page, hart }) => {
+  let letGo: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (letGo = resolve));
+  await page.route("**/runs/stream", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await open(page, hart);
+  await ask(page, "SAY first answer");
+  await ask(page, "SAY second answer");
+  await ask(page, "SAY taken back");
+  const queue = page.getByRole("region", { name: "Waiting their turn" });
+  await expect(queue.getByRole("listitem")).toHaveText([/second answer/, /taken back/]);
+  await queue.getByRole("listitem").last().getByRole("button").click();
+  await expect(queue.getByRole("listitem")).toHaveText([/second answer/]);
+  letGo();
+  await expect(transcript(page).getByText("first answer", { exact: true })).toBeVisible();
+  await expect(transcript(page).getByText("second answer", { exact: true })).toBeVisible();
+  await settled(page);
+  await expect(page.getByRole("article", { name: "You" })).toHaveText([/first answer/, /second answer/]);
 });
 
 test("reasoning is folded", async ({ page, hart }) => {

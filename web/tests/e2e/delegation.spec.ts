@@ -24,9 +24,26 @@ test("a subagent's card tells its steps, its state, its tokens and its time whil
   await expect(card).toContainText("done · general-purpose · scripted · 3 steps · 45 tokens");
   await expect(card.locator(".markdown")).toHaveText("All done.");
   await settled(page);
+  const took = await card.locator(".subagent-time").textContent();
   await page.reload();
-  await expect(card).toContainText("done · general-purpose · scripted · 45 tokens");
+  // Its steps are in the run's log.
+  await expect(card).toContainText("done · general-purpose · scripted · 3 steps · 45 tokens");
+  await expect(card.getByRole("listitem")).toHaveText([/bash.*One moment/, /bash.*One moment/]);
+  await expect(card.locator(".subagent-time")).toHaveText(took ?? "");
   await expect(card.locator(".markdown")).toHaveText("All done.");
+});
+
+test("a subagent's time goes on where it was when the page is opened again", async ({ page, hart }) => {
+  const steps = [["bash", { description: "Wait", command: "sleep 12" }]];
+  await delegate(page, hart, `STEPS ${JSON.stringify(steps)}`);
+  const time = page.getByRole("region", { name: /^Delegate Look around/ }).locator(".subagent-time");
+  const seconds = async () => Number(/([\d.]+) s/.exec((await time.textContent()) ?? "")?.[1] ?? 0);
+  await expect.poll(seconds).toBeGreaterThanOrEqual(4);
+  await page.reload();
+  await expect(time).toBeVisible();
+  expect(await seconds()).toBeGreaterThanOrEqual(4);
+  await expect(transcript(page)).toHaveAttribute("aria-busy", "true");
+  await settled(page);
 });
 
 test("a subagent that fails says why", async ({ page, hart }) => {

@@ -124,6 +124,8 @@ test("a diagram is drawn in its own frame and shown as a picture", async ({ page
   const picture = page.locator(".diagram img");
   await expect(picture).toBeVisible({ timeout: 30_000 });
   await expect.poll(() => picture.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBeGreaterThan(0);
+  // Two boxes are no wall.
+  expect((await picture.boundingBox())?.width).toBeLessThan(300);
   expect(outside).toEqual([]);
 });
 

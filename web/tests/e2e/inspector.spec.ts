@@ -30,7 +30,7 @@ test("a run shows time, tokens and cost, its states, and is replayed without a m
     await expect(panel.getByRole("region", { name: "Run" }).first()).toContainText("done");
     await expect(panel.getByRole("region", { name: "Run" }).first()).toContainText("45 tokens");
     await expect(panel.getByRole("region", { name: "Run" }).first()).toContainText("3.00");
-    await expect(panel.getByText("15 tokens · Cost 1.00").first()).toBeVisible();
+    await expect(panel.getByText("15 tokens · Cost $1.00").first()).toBeVisible();
     await panel.getByRole("button", { name: "State", exact: true }).first().click();
     await expect(panel.locator("pre.tool-text").first()).toContainText('"messages"');
 
@@ -56,7 +56,7 @@ test("a run shows time, tokens and cost, its states, and is replayed without a m
     const before = page.url();
     await panel.getByRole("button", { name: "Continue from here" }).click();
     await expect(page).not.toHaveURL(before);
-    await expect(transcript(page).getByText(/STEPS/)).toBeVisible();
+    await expect(page.getByRole("article", { name: "You" }).getByText(/STEPS/)).toBeVisible();
     await expect(transcript(page).getByText("All done.")).toHaveCount(0);
   } finally {
     await hart.stop();

@@ -7,7 +7,8 @@
  *   SAY64 base64      the same for text that must arrive as it is
  *   SLOW n ms         streams "tick1 tick2 …", one every ms
  *   CALL tool json    calls the tool; then says "Tool said: …"
- *   STEPS json        [[tool, args], …] one call after the other; then says "All done."
+ *   STEPS json        [[tool, args], …] one call after the other; then says "All done." A third part of a step is said
+ *                     before its call, and words in place of the last step are the answer.
  *   BOTH json         as STEPS, all calls at once
  *   THINK text        reasons first, then says the text
  *   FAIL status       answers with that HTTP status
@@ -108,9 +109,10 @@ function plan(messages: Message[], meaning: Map<string, string>): Part[] | numbe
       return [{ call: [rest.slice(0, space), JSON.parse(rest.slice(space + 1))] }];
     }
     case "STEPS": {
-      const steps = JSON.parse(rest) as [string, unknown][];
-      const next = steps[results.length];
-      return next ? [{ text: "One moment. " }, { call: next }] : words("All done.");
+      const steps = JSON.parse(rest) as ([string, unknown, string?] | string)[];
+      const next = steps[results.length] ?? "All done.";
+      if (typeof next === "string") return words(next);
+      return [{ text: next[2] ?? "One moment. " }, { call: [next[0], next[1]] }];
     }
     case "BOTH": {
       const steps = JSON.parse(rest) as [string, unknown][];

@@ -41,7 +41,7 @@ for (const theme of ["light", "dark"] as const) {
     expect(await violations(page)).toEqual([]);
     await ask(page, rich);
     await settled(page);
-    await expect(page.locator("math")).toBeVisible();
+    await expect(page.locator("math[display=block]")).toBeVisible();
     const command = { description: "Count", command: "seq 3; false" };
     await ask(page, `CALL bash ${JSON.stringify(command)}`);
     await settled(page);
@@ -99,6 +99,7 @@ test("settings: dark, Chinese, and both are kept", async ({ page, hart }) => {
   await expect(page.getByRole("dialog", { name: "设置" })).toBeVisible();
   await page.reload();
   await expect(page.getByRole("heading", { name: "想完成什么？" })).toBeVisible();
+  await expect(page.getByRole("button", { name: /做一个网页.*乘法表/ })).toBeVisible();
   expect(await page.evaluate(() => document.documentElement.lang)).toBe("zh");
   const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   expect(paper).toBe("rgb(23, 24, 22)");

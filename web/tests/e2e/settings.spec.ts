@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Locator, Page } from "@playwright/test";
 import { findings } from "./axe";
 import { ask, expect, open, settled, test, transcript } from "./fixtures";
@@ -64,8 +66,8 @@ test("an agent of one's own is made, chosen for a conversation, changed and dele
   const address = page.url();
   await page.getByRole("navigation").getByRole("button", { name: "New chat" }).click();
   await page.getByRole("button", { name: /^Agent: / }).click();
-  await page.getByRole("menuitemradio", { name: /lead_agent/ }).click();
-  await expect(page.getByRole("button", { name: "Agent: lead_agent" })).toBeVisible();
+  await page.getByRole("menuitemradio", { name: /^hart/ }).click();
+  await expect(page.getByRole("button", { name: "Agent: hart" })).toBeVisible();
   await page.goto(address);
   await expect(page.getByRole("button", { name: "Agent: poet" })).toBeVisible();
 
@@ -114,6 +116,27 @@ test("a skill is dropped, checked, shown, switched off; a bad one says why", asy
   await expect(dialog.getByRole("alert")).toContainText("was not installed");
   await picker.setInputFiles({ name: "again.skill", mimeType: "x/y", buffer: Buffer.from(bytes) });
   await expect(dialog.getByRole("alert")).toContainText("there already");
+});
+
+test("a skill of one's own is deleted, after a question; what came with hart stays", async ({ page, hart }) => {
+  const folder = join(hart.home, ".hart/users/default/skills/own-notes");
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "SKILL.md"), SKILL.replace("haiku-weather", "own-notes"));
+  await open(page, hart);
+  const dialog = await openTab(page, "Skills");
+  const box = dialog.getByRole("checkbox", { name: /own-notes/ });
+  await expect(box).toBeVisible();
+  await expect(dialog.getByRole("checkbox", { name: /^chart-making/ })).toBeVisible();
+  await expect(dialog.getByRole("button", { name: "Delete: chart-making" })).toHaveCount(0);
+  const confirm = page.getByRole("dialog", { name: "Delete" });
+  await dialog.getByRole("button", { name: "Delete: own-notes" }).click();
+  await confirm.getByRole("button", { name: "Cancel" }).click();
+  await expect(box).toBeVisible();
+  await dialog.getByRole("button", { name: "Delete: own-notes" }).click();
+  await confirm.getByRole("button", { name: "Delete" }).click();
+  await expect(page.getByText("own-notes is deleted.")).toBeVisible();
+  await expect(box).toHaveCount(0);
+  expect((await page.request.get(`${hart.url}/api/skills/own-notes`)).status()).toBe(404);
 });
 
 test("models say what they can do, and a choice is kept", async ({ page, hart }) => {

@@ -18,6 +18,7 @@ test("commands show what they print; files show as differences", async ({ page, 
     .click();
   const command = page.getByRole("region", { name: /^Run echo out/ });
   await expect(command.getByText("exit code 3")).toBeVisible();
+  await expect(command).toHaveClass(/tool-failed/);
   await expect(command.locator(".tool-text-bad")).toContainText("err");
   await transcript(page)
     .getByRole("button", { name: /Mend it/ })
@@ -34,6 +35,24 @@ test("the output of a command comes while it runs", async ({ page, hart }) => {
   await expect(card.getByText("early", { exact: true })).toBeVisible();
   await expect(transcript(page)).toHaveAttribute("aria-busy", "true");
   await expect(transcript(page).getByText(/Tool said: early/)).toBeVisible();
+});
+
+test("what was found among files is a list that opens them", async ({ page, hart }) => {
+  await open(page, hart);
+  const steps = [
+    ["write_file", { path: `${W}/poem.txt`, content: "rain\nsun\nrain again\n" }],
+    ["grep", { description: "Look for rain", pattern: "rain", path: W }],
+  ];
+  await ask(page, `STEPS ${JSON.stringify(steps)}`);
+  await expect(transcript(page).getByText("All done.")).toBeVisible();
+  await settled(page);
+  await transcript(page)
+    .getByRole("button", { name: /Look for rain/ })
+    .click();
+  const found = page.getByRole("region", { name: /^Look/ }).or(page.locator(".tool", { hasText: "Look for rain" }));
+  await expect(found.getByRole("listitem")).toHaveText([/workspace\/poem\.txt.*1.*rain/, /3.*rain again/]);
+  await found.getByRole("button", { name: "workspace/poem.txt" }).first().click();
+  await expect(page.getByRole("complementary", { name: "Files" })).toContainText("rain again");
 });
 
 test("the plan is pinned and ticks", async ({ page, hart }) => {
@@ -55,6 +74,15 @@ test("the plan is pinned and ticks", async ({ page, hart }) => {
   await expect(plan).toContainText("Draw the chart");
   await plan.getByRole("button").click();
   await expect(plan.getByText("Find the data")).toBeVisible();
+  // Done is done: it stays where it was made, and the room above the field is free again.
+  await ask(page, `CALL write_todos ${JSON.stringify(todos("completed", "completed"))}`);
+  await settled(page);
+  await expect(plan).toHaveCount(0);
+  await page
+    .getByRole("button", { name: /^Update the plan/ })
+    .last()
+    .click();
+  await expect(transcript(page).getByText("Draw the chart", { exact: true })).toBeVisible();
 });
 
 test("files that are handed over open in the panel", async ({ page, hart }) => {
@@ -117,9 +145,13 @@ test("a tool that needs consent waits for it: approve, edit, reject, answer inst
   await ask(page, `STEPS ${JSON.stringify([write("a"), remove("a")])}`);
   await expect(approval.getByText(`${W}/a`).first()).toBeVisible();
   await page.reload();
+  await expect(approval.getByText(`${W}/a`).first()).toBeVisible();
+  // What still waits is no answer that one could rate.
+  await expect(page.getByRole("button", { name: "Good answer" })).toHaveCount(0);
   await approval.getByRole("button", { name: "Approve" }).click();
   await expect(transcript(page).getByText("All done.")).toHaveCount(1);
   await settled(page);
+  await expect(page.getByRole("button", { name: "Good answer" })).toHaveCount(1);
 
   await ask(page, `STEPS ${JSON.stringify([write("b"), remove("b")])}`);
   await approval.getByRole("button", { name: "Reject" }).click();

@@ -137,6 +137,21 @@ test("what one might ask next is one press away", async ({ page, hart, model }) 
     await expect(said(page, "and then?")).toBeVisible();
     await settled(page);
     await expect(page.getByRole("button", { name: "SAY why so?" })).toBeVisible();
+    // A question is answered, and what was stopped is not gone on with: neither asks the model for more.
+    const asked: string[] = [];
+    page.on("request", (request) => request.url().endsWith("/suggestions") && asked.push(request.url()));
+    await ask(
+      page,
+      `CALL ask_clarification ${JSON.stringify({ question: "Which?", clarification_type: "missing_info" })}`,
+    );
+    await expect(page.getByRole("region", { name: "A question for you" })).toBeVisible();
+    await settled(page);
+    await ask(page, "SLOW 200 100");
+    await expect(transcript(page).getByText(/tick2/)).toBeVisible();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await settled(page);
+    await expect(transcript(page).getByText("Stopped", { exact: true })).toBeVisible();
+    expect(asked).toEqual([]);
   } finally {
     model.replies = [];
   }

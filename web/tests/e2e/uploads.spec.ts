@@ -117,6 +117,8 @@ test("an upload shows how far it is, holds the message back, and can be cancelle
   await expect(attached(page).getByRole("progressbar")).toBeVisible();
   await field(page).fill("SAY too early");
   await expect(page.getByRole("button", { name: "Send" })).toBeDisabled();
+  // It is on its way, not only on the page.
+  await expect.poll(() => calls).toBe(1);
   await page.getByRole("button", { name: "Remove slow.txt" }).click();
   await expect(attached(page)).toHaveCount(0);
   let_go();
@@ -125,6 +127,48 @@ test("an upload shows how far it is, holds the message back, and can be cancelle
   await page.getByRole("button", { name: "Upload cut.txt again" }).click();
   await expect(attached(page)).toContainText("3 B");
   await expect(page.getByRole("button", { name: "Send" })).toBeEnabled();
+});
+
+test("files of a message that did not get through stay with it, and go with it the next time", async ({
+  page,
+  hart,
+}) => {
+  await open(page, hart);
+  await page.locator("input[type=file]").setInputFiles([text("one.txt", "first "), text("two.txt", "second")]);
+  await expect(attached(page).filter({ hasText: "6 B" })).toHaveCount(2);
+  await page.route("**/runs/stream", (route) => route.fulfill({ status: 500, json: { detail: "boom" } }));
+  const words = `CALL bash ${JSON.stringify({ command: "cat /mnt/user-data/uploads/*.txt" })}`;
+  await ask(page, words);
+  await expect(page.getByRole("alert")).toContainText("The run failed");
+  await expect(field(page)).toHaveValue(words);
+  await expect(attached(page)).toHaveText([/one\.txt/, /two\.txt/]);
+  // Written and not sent, they outlive the page.
+  await page.reload();
+  await expect(field(page)).toHaveValue(words);
+  await expect(attached(page)).toHaveText([/one\.txt/, /two\.txt/]);
+  await page.unroute("**/runs/stream");
+  await field(page).press("Enter");
+  await expect(transcript(page).getByText("Tool said: first second")).toBeVisible();
+  await settled(page);
+  await expect(page.getByRole("article", { name: "You" })).toContainText("one.txt");
+  await expect(attached(page)).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByRole("article", { name: "You" })).toContainText("two.txt");
+  await expect(attached(page)).toHaveCount(0);
+});
+
+test("files move on with the words when the conversation is gone", async ({ page, hart }) => {
+  await open(page, hart);
+  await page.locator("input[type=file]").setInputFiles(text("kept.txt", "still here"));
+  await expect(attached(page)).toContainText("10 B");
+  await fetch(`${hart.url}/threads/${threadOf(page)}`, { method: "DELETE" });
+  await ask(page, `CALL bash ${JSON.stringify({ command: "cat /mnt/user-data/uploads/kept.txt" })}`);
+  await expect(page.getByRole("alert")).toContainText("This is not there any more");
+  await page.getByRole("alert").getByRole("button", { name: "New chat" }).click();
+  await expect(attached(page)).toContainText("10 B");
+  await field(page).press("Enter");
+  await expect(transcript(page).getByText("Tool said: still here")).toBeVisible();
+  await settled(page);
 });
 
 test("a megabyte of text can go as a file", async ({ page, hart }) => {

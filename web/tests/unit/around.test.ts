@@ -6,6 +6,7 @@ import { pauseBefore } from "../../src/inspector/pace";
 import { runsOf, stepsOf } from "../../src/inspector/steps";
 import { summaryOf } from "../../src/threads/thread";
 import { axisTop, dayBars, modelsByUse, readableCost } from "../../src/usage/figures";
+import { currencyOf, modelName } from "../../src/usage/models";
 
 const provider = (name: string, more: Partial<Provider> = {}): Provider => ({
   name,
@@ -80,7 +81,18 @@ test("figures for people", () => {
   expect([0, 0.4, 7, 23, 999, 1000].map(axisTop)).toEqual([1, 0.5, 10, 25, 1000, 1000]);
   expect(readableCost(0.0123, "USD")).toContain("0.0123");
   expect(readableCost(12.5)).toContain("12.50");
+  const amounts = [0, 0.04, 0.000123, 0.5, 12.345].map((cost) => readableCost(cost));
+  expect(amounts).toEqual(["0.00", "0.04", "0.00012", "0.50", "12.35"]);
   expect(readableCost(1, "not a currency")).toContain("1.00");
+});
+
+test("models and money go by the names that people gave them", () => {
+  const priced = (name: string, currency?: string) => ({ name, pricing: { ...(currency ? { currency } : {}) } });
+  expect(currencyOf([priced("a", "EUR"), priced("b", "EUR"), { name: "free" }])).toBe("EUR");
+  for (const mixed of [priced("b", "USD"), priced("b")]) expect(currencyOf([priced("a", "EUR"), mixed])).toBeNull();
+  expect(currencyOf([])).toBeNull();
+  const models = [{ name: "big", display_name: "Big One" }, { name: "small" }];
+  expect(["big", "small", "gone"].map((name) => modelName(models, name))).toEqual(["Big One", "small", "gone"]);
 });
 
 test("steps have their cost and stand with their run", () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { safeLink, threadFile } from "../../src/markdown/address";
 import { splitBlocks } from "../../src/markdown/blocks";
+import { sizeOf } from "../../src/markdown/Diagram";
 import { sourcesOf } from "../../src/markdown/sources";
 
 const long = "word ".repeat(100).trim();
@@ -73,4 +74,9 @@ test("sources are listed once, and none that may not be followed", () => {
     { title: "One", url: "https://a.example/1" },
     { title: "Two", url: "https://b.example/" },
   ]);
+});
+
+test("a diagram is as large as it was drawn", () => {
+  expect(sizeOf('<svg width="100%" viewBox="-8 -8 107.5 174" role="x">')).toEqual({ width: 108, height: 174 });
+  expect(sizeOf("<svg>")).toEqual({});
 });

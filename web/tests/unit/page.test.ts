@@ -93,6 +93,22 @@ test("the files of a conversation, each once, newest first", () => {
   ]);
 });
 
+test("a file that was deleted is not listed, unless it was written again or could not be deleted", () => {
+  const calls = (name: string, id: string, path: string) => ({
+    type: "ai",
+    tool_calls: [{ name, id, args: { path } }],
+  });
+  const result = (id: string, status = "success") => ({ type: "tool", tool_call_id: id, status, content: "" });
+  const paths = (...messages: object[]) =>
+    filesOfConversation(messages as never, ["/o/a"]).map((file: { path: string }) => file.path);
+  const written = [calls("write_file", "1", "/o/a"), calls("write_file", "2", "/o/b")];
+  expect(paths(...written, calls("delete", "3", "/o/a"), result("3"))).toEqual(["/o/b"]);
+  expect(paths(...written, calls("delete", "3", "/o"), result("3"))).toEqual([]);
+  expect(paths(...written, calls("delete", "3", "/o/b"), result("3", "error"))).toEqual(["/o/a", "/o/b"]);
+  expect(paths(...written, calls("delete", "3", "/o/b"))).toEqual(["/o/a", "/o/b"]);
+  expect(paths(...written, calls("delete", "3", "/o/a"), result("3"), ...written)).toEqual(["/o/a", "/o/b"]);
+});
+
 test("steps say what they added and how long they took", () => {
   const human = { id: "h", type: "human", content: "hi" };
   const answer = {

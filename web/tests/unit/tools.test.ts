@@ -2,11 +2,20 @@ import { expect, test } from "vitest";
 import { hear, hearTask, hearUpdate, QUIET } from "../../src/conversation/activity";
 import { countChanges, differenceOf, parseUnified } from "../../src/tools/difference";
 import { kindOf, subjectOf } from "../../src/tools/kind";
-import { commandResult, looksBinary, searchHits, todosOf, withoutEscapes } from "../../src/tools/results";
+import {
+  commandResult,
+  foundLines,
+  hasFailed,
+  looksBinary,
+  searchHits,
+  todosOf,
+  withoutEscapes,
+} from "../../src/tools/results";
 
 test("a tool's kind and subject, also for tools and names nobody knows", () => {
   expect(subjectOf({ name: "bash", args: { command: "ls\npwd" } })).toBe("ls");
   expect(subjectOf({ name: "write_file", args: { path: "/a" } })).toBe("/a");
+  expect(subjectOf({ name: "read_file", args: { path: "/mnt/user-data/outputs/a" } })).toBe("outputs/a");
   expect(kindOf({ name: "constructor", args: {} })).toBe("generic");
   expect(subjectOf({ name: "weather", args: { city: "Paris" } })).toBe("Paris");
   expect(subjectOf({ name: "bash", args: { command: 3 } as never })).toBe("");
@@ -19,6 +28,26 @@ test("what a command printed, its errors and its code", () => {
     exitCode: 2,
   });
   expect(commandResult("just this")).toEqual({ output: "just this", errorOutput: "", exitCode: null });
+  const said = (content: string, status?: string) => ({ type: "tool", content, ...(status ? { status } : {}) });
+  expect(hasFailed("command", said("oops\nExit Code: 3"))).toBe(true);
+  expect(hasFailed("read", said("a file that ends in\nExit Code: 3"))).toBe(false);
+  expect(hasFailed("read", said("no", "error"))).toBe(true);
+  expect(hasFailed("command", undefined)).toBe(false);
+});
+
+test("what was found among files, a line each; what is no such line is text", () => {
+  expect(foundLines("Found 2 matches under /a\n/a/b.py:3: rows = 4\n/a/c.py:12: x: y")).toEqual({
+    about: "Found 2 matches under /a",
+    lines: [
+      { path: "/a/b.py", number: 3, text: "rows = 4" },
+      { path: "/a/c.py", number: 12, text: "x: y" },
+    ],
+  });
+  expect(foundLines("Found 1 paths under /a\n1. /a/b c.py")?.lines).toEqual([
+    { path: "/a/b c.py", number: null, text: "" },
+  ]);
+  expect(foundLines("No matches found under /a")).toEqual({ about: "No matches found under /a", lines: [] });
+  expect(foundLines("/a/b.py-2- context\nNot searched: 2 files")).toBeNull();
 });
 
 test("search results in the shapes engines have", () => {
@@ -56,6 +85,12 @@ test("events beside the messages add up, and unknown ones change nothing", () =>
   activity = hear(activity, { type: "task_completed", task_id: "t", result: "r", usage: { total_tokens: 7 } }, 5);
   expect(activity.subagents.t).toMatchObject({ status: "completed", tokens: 7, startedAt: 3, endedAt: 5 });
   expect(activity.subagents.t?.steps).toEqual([{ text: "step", tools: [] }]);
+  // Its time is the server's, whenever the page hears of it.
+  const started_at = "2026-01-01T00:00:00Z";
+  activity = hear(activity, { type: "task_started", task_id: "u", description: "d", started_at }, 9e12);
+  activity = hear(activity, { type: "task_failed", task_id: "u", error: "e", duration_ms: 1500 }, 9e12);
+  const began = Date.parse(started_at);
+  expect(activity.subagents.u).toMatchObject({ startedAt: began, endedAt: began + 1500 });
   expect(hear(activity, { type: "unheard" }, 6)).toBe(activity);
   expect(hear(activity, null, 6)).toBe(activity);
 });

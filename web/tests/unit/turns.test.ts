@@ -4,7 +4,7 @@ import { takenBy } from "../../src/composer/slash";
 import { hear, QUIET } from "../../src/conversation/activity";
 import { goalOf, goalOrder } from "../../src/conversation/goal";
 import { buildTranscript } from "../../src/conversation/rows";
-import { factsOf, readableCost, turnsOf } from "../../src/conversation/turns";
+import { factsOf, turnsOf } from "../../src/conversation/turns";
 import { en } from "../../src/text/en";
 import { delegation } from "../../src/tools/delegation";
 
@@ -16,6 +16,7 @@ const facts = (tokens: number, cost: number | null, took: number | null) => ({
   outputTokens: 0,
   cost,
   took,
+  stopped: false,
 });
 
 describe("turns", () => {
@@ -43,6 +44,16 @@ describe("turns", () => {
     ]);
   });
 
+  it("are stopped where their last run was", () => {
+    const stopped = { ...facts(1, null, null), stopped: true };
+    const marks = (run: string) =>
+      [...turnsOf(rows, { ...sources, facts: new Map([[run, stopped]]) }).values()].map((turn) => turn.stopped);
+    expect(marks("resumed")).toEqual([true, false]);
+    expect(marks("paused")).toEqual([false, false]);
+    expect(factsOf({ run_id: "r", status: "interrupted" }).stopped).toBe(true);
+    expect(factsOf({ run_id: "r", status: "success" }).stopped).toBe(false);
+  });
+
   it("stay the same objects while nothing changes", () => {
     const before = turnsOf(rows, sources);
     const after = turnsOf(rows, { ...sources, opinions: new Map() }, before);
@@ -64,10 +75,6 @@ describe("turns", () => {
       cost: null,
       took: null,
     });
-  });
-
-  it("show small amounts by the digits that matter", () => {
-    expect([0, 0.04, 0.000123, 0.5, 12.345].map(readableCost)).toEqual(["0.00", "0.04", "0.00012", "0.5", "12.35"]);
   });
 });
 
@@ -121,8 +128,10 @@ describe("delegations", () => {
       subagent_status: "completed",
       subagent_model_name: "m",
       subagent_token_usage: { total_tokens: 7 },
+      subagent_duration_ms: 1500,
     });
-    expect(delegation(done)).toEqual({ status: "completed", said: "fine", model: "m", tokens: 7, capped: false });
+    const figures = { model: "m", tokens: 7, took: 1500 };
+    expect(delegation(done)).toEqual({ status: "completed", said: "fine", capped: false, ...figures });
     expect(delegation(result("Task failed. Error: e", { subagent_status: "failed", subagent_error: "e" }))).toEqual({
       status: "failed",
       error: "e",
