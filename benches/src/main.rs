@@ -37,9 +37,10 @@ fn main() -> anyhow::Result<()> {
         return model::serve(script);
     }
     let quick = args.iter().any(|arg| arg == "--quick");
-    let only = args.iter().skip(1).find(|arg| !arg.starts_with("--")).map(String::as_str);
+    let mut named = args.iter().skip(1).filter(|arg| !arg.starts_with("--")).map(String::as_str);
+    let (only, part) = (named.next(), named.next());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let rows = runtime.block_on(measure(only, quick))?;
+    let rows = runtime.block_on(measure(only, part, quick))?;
     println!("load at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     println!("\n| measure | hart | floor | target |\n|---|---|---|---|");
     for Row { measure, hart, floor, target } in rows {
@@ -48,8 +49,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All of it, or only the part named on the command line. `quick` only shows that the server's part and that of durability work.
-async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
+/// All of it, or only what is named on the command line, of the server also `part` alone. `quick` only shows that the server's part and that of durability work.
+async fn measure(only: Option<&str>, part: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
     let wanted = |part: &str| only.is_none_or(|only| only == part);
     let mut rows = Vec::new();
     if wanted("turns") {
@@ -81,7 +82,7 @@ async fn measure(only: Option<&str>, quick: bool) -> anyhow::Result<Vec<Row>> {
         rows.extend(sandbox::measure().await?);
     }
     if wanted("server") {
-        rows.extend(server::measure(&hart_beside_us()?, quick).await?);
+        rows.extend(server::measure(&hart_beside_us()?, quick, part).await?);
     }
     if wanted("durability") {
         rows.extend(durability::measure(quick).await?);

@@ -48,14 +48,31 @@ impl Sizes {
     };
 }
 
-pub async fn measure(hart: &Path, quick: bool) -> anyhow::Result<Vec<Row>> {
+/// All of it, or only the part with this name.
+pub async fn measure(hart: &Path, quick: bool, part: Option<&str>) -> anyhow::Result<Vec<Row>> {
     let sizes = if quick { Sizes::QUICK } else { Sizes::FULL };
-    let mut rows = process::start_and_rest(hart, sizes).await?;
-    rows.extend(streams::first_token(hart, sizes).await?);
-    rows.extend(streams::throughput(hart, sizes).await?);
-    rows.extend(streams::subscribers(hart, sizes).await?);
-    rows.extend(stored::bytes_per_turn(hart, sizes).await?);
-    rows.extend(stored::search(hart, sizes).await?);
-    rows.extend(load::concurrent_runs(hart, sizes).await?);
+    let mut rows = Vec::new();
+    let wanted = |name: &str| part.is_none_or(|part| part == name);
+    if wanted("start") {
+        rows.extend(process::start_and_rest(hart, sizes).await?);
+    }
+    if wanted("first-token") {
+        rows.extend(streams::first_token(hart, sizes).await?);
+    }
+    if wanted("throughput") {
+        rows.extend(streams::throughput(hart, sizes).await?);
+    }
+    if wanted("subscribers") {
+        rows.extend(streams::subscribers(hart, sizes).await?);
+    }
+    if wanted("stored") {
+        rows.extend(stored::bytes_per_turn(hart, sizes).await?);
+    }
+    if wanted("search") {
+        rows.extend(stored::search(hart, sizes).await?);
+    }
+    if wanted("load") {
+        rows.extend(load::concurrent_runs(hart, sizes).await?);
+    }
     Ok(rows)
 }
