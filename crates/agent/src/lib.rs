@@ -24,6 +24,7 @@ mod reminder;
 mod remote;
 mod repair;
 mod skill_listing;
+mod skill_lists;
 mod skill_secrets;
 mod spending;
 mod subagents;
@@ -43,6 +44,7 @@ pub use mode::Mode;
 pub use prompt::{Delegation, Listed, Prompt, escape};
 pub use remote::{AsyncTask, AsyncTasks, RemoteAgents, RemoteError, RemoteStanding, RemoteStatus};
 pub use skill_listing::SkillsConfig;
+pub use skill_lists::SkillLists;
 pub use spending::{BudgetConfig, OnLimit};
 pub use subagents::{
     Delegated, Delegations, OnExcess, Part, Status, Subagent, SubagentBuilder, SubagentsConfig, TokenBudget,

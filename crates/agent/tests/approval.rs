@@ -270,7 +270,7 @@ async fn an_edit_whose_run_was_cut_off_does_not_reach_a_later_call() {
         parent: None,
         next: None,
     };
-    scene.log.append(&ThreadId::from("t1"), vec![step]).await.unwrap();
+    scene.log.append(&ThreadId::from("t1"), [step].into()).await.unwrap();
     scene.ask().await;
     scene.answer(json!({"decisions": [{"type": "approve"}]})).await.outcome.unwrap();
     assert!(scene.file("a.txt").exists() && !scene.file("stale.txt").exists());

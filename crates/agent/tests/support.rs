@@ -100,7 +100,7 @@ struct InsideLog(MemoryLog, String);
 
 #[async_trait]
 impl Checkpointer for InsideLog {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+    async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
         self.0.append(&format!("{thread}/{}", self.1).into(), steps).await
     }
 
@@ -120,10 +120,10 @@ impl MemoryLog {
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+    async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
         let json = serde_json::to_string(&steps).unwrap();
         let steps: Vec<Step> = serde_json::from_str(&json).unwrap();
-        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend_from_slice(&steps);
         Ok(())
     }
 

@@ -44,11 +44,15 @@ impl ConfiguredAgents {
         let mut choices = own.as_ref().map(|own| own.config.options()).unwrap_or_default();
         choices.extend(request.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
         let options = Options::read(&choices)?;
-        let model = match (choice::choose(&self.workshop, options.model.as_deref()).await, stand_in) {
+        // First what another thread does meanwhile.
+        let (mut skills, chosen) = tokio::join!(
+            shelf::of(&self.workshop, &request.user),
+            choice::choose(&self.workshop, options.model.as_deref())
+        );
+        let model = match (chosen, stand_in) {
             (Ok(model), _) | (Err(_), Some(model)) => model,
             (Err(error), None) => return Err(refused("UnknownModel", error.to_string())),
         };
-        let mut skills = shelf::of(&self.workshop, &request.user).await;
         if let Some(names) = own.as_ref().and_then(|own| own.config.skills.as_deref()) {
             skills.catalogue = Arc::new(skills.catalogue.only(names));
         }

@@ -25,6 +25,10 @@ pub(crate) async fn of(workshop: &Workshop, user: &UserId) -> SkillShelf {
         return SkillShelf::default();
     }
     let (library, own) = (Arc::clone(&workshop.skills), workshop.user_skills(user));
+    if let Some(catalogue) = library.unchanged(Some(&own)) {
+        // What of it cannot be used was told when it was found.
+        return SkillShelf { catalogue, user: Some(own) };
+    }
     let looked = tokio::task::spawn_blocking(move || {
         let catalogue = look(&library, &own);
         SkillShelf { catalogue, user: Some(own) }

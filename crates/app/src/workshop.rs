@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hart_agent::SkillLists;
 use hart_knowledge::skills::Library;
 use hart_runtime::recording::Mask;
 use hart_sandbox::{LocalSandboxProvider, ThreadDirs};
@@ -27,6 +28,7 @@ pub(crate) struct Workshop {
     pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
     pub(crate) skills: Arc<Library>,
+    pub(crate) skill_lists: SkillLists,
     pub(crate) profiles: Profiles,
     /// The user's own.
     pub(crate) agents: Arc<AgentFolders>,
@@ -69,6 +71,7 @@ impl Workshop {
             calls,
             sandboxes: Arc::new(sandboxes),
             skills: Arc::new(wire::skills(&config)),
+            skill_lists: SkillLists::default(),
             profiles: Profiles::new(&config.home),
             agents: Arc::new(AgentFolders::in_home(&config.home)),
             mask: recording::mask(&config, &env, &connections),

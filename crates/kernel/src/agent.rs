@@ -153,7 +153,7 @@ impl Agent {
         };
         let (checkpoint, source) = (step.id.clone(), step.source);
         if let Some(checkpointer) = &self.checkpointer {
-            checkpointer.append(&cx.thread_id, vec![step]).await.map_err(RunError::Checkpoint)?;
+            checkpointer.append(&cx.thread_id, [step].into()).await.map_err(RunError::Checkpoint)?;
         }
         Ok(Reached { checkpoint, parent, source, next: next.map(Arc::from), values: self.snapshot(state) })
     }

@@ -14,7 +14,7 @@ use crate::LoggedWrite;
 /// Stores steps in order. `append` returns once they would survive a crash, all of them or none.
 #[async_trait]
 pub trait Checkpointer: Send + Sync {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError>;
+    async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError>;
 
     /// The steps that lead to `at`, or to the newest one, oldest first; empty for a thread nobody wrote to.
     async fn load(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError>;

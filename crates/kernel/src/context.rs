@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hart_types::{CheckpointId, MessageId, RunId, ThreadId, ToolCallId, UserId};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -39,6 +40,8 @@ pub struct RunContext {
     pub scratch: Scratch,
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
+    /// What the steps that take the input in are called, where that is written down.
+    pub input_ids: Option<InputIds>,
     pub breakpoints: Breakpoints,
     /// At most this many model calls and tool batches, within what the agent allows.
     pub recursion_limit: Option<u32>,
@@ -58,6 +61,26 @@ pub struct RunContext {
     /// Where the agent that runs keeps its steps; set once, when the run starts.
     log: OnceLock<Arc<dyn Checkpointer>>,
     deadlines: Deadlines,
+}
+
+/// Names for the steps that take a run's input in. Where they are as durable as the input itself, an attempt that takes it
+/// in again gives them again: what others have seen of it still holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputIds {
+    /// The state before it.
+    pub start: CheckpointId,
+    pub input: CheckpointId,
+}
+
+impl InputIds {
+    pub fn generate() -> Self {
+        Self { start: CheckpointId::generate(), input: CheckpointId::generate() }
+    }
+
+    /// Whether they sort behind `head`, as ids of later steps do.
+    pub(crate) fn follow(&self, head: Option<&CheckpointId>) -> bool {
+        head.is_none_or(|head| self.start > *head)
+    }
 }
 
 /// Where the run is: behind which step, and how many things there were to name since.
@@ -112,6 +135,7 @@ impl RunContext {
             deck: None,
             scratch: Scratch::default(),
             from: None,
+            input_ids: None,
             breakpoints: Breakpoints::default(),
             recursion_limit: None,
             budget: Budget::default(),
@@ -288,6 +312,11 @@ impl RunContext {
     pub(crate) fn result_id(&self, nth: usize, call: &ToolCallId) -> MessageId {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         MessageId::from(self.id_here(place.head.as_ref(), &format!("tools/{nth}/{call}")).to_string())
+    }
+
+    /// The id of a message of the input that came without one.
+    pub(crate) fn input_message_id(&self, input: &CheckpointId, nth: usize) -> MessageId {
+        MessageId::from(self.id_here(Some(input), &format!("input/{nth}")).to_string())
     }
 
     fn id_here(&self, head: Option<&CheckpointId>, name: &str) -> Uuid {

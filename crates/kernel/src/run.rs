@@ -420,14 +420,28 @@ impl<'a> Execution<'a> {
     }
 
     async fn log(&mut self, source: StepSource, next: Option<&str>) -> Result<(), RunError> {
-        let (id, parent) = (CheckpointId::generate(), self.head.clone());
+        self.log_as(CheckpointId::generate(), source, next).await
+    }
+
+    async fn log_as(
+        &mut self,
+        id: CheckpointId,
+        source: StepSource,
+        next: Option<&str>,
+    ) -> Result<(), RunError> {
+        let parent = self.head.clone();
         if let Some(deck) = &self.cx.deck {
             deck.reached(Some(&id)).await;
         }
         if let Some(checkpointer) = &self.agent.checkpointer {
-            let step = self.step(&id, source, self.unlogged.clone(), next);
-            let steps = self.begun.iter().cloned().chain([step]).collect();
-            checkpointer.append(&self.cx.thread_id, steps).await.map_err(RunError::Checkpoint)?;
+            let writes = std::mem::take(&mut self.unlogged);
+            let step = self.step(&id, source, writes, next);
+            let steps: Arc<[Step]> = self.begun.iter().cloned().chain([step]).collect();
+            if let Err(error) = checkpointer.append(&self.cx.thread_id, Arc::clone(&steps)).await {
+                // Still to be logged: with whatever comes next.
+                self.unlogged = steps.last().map(|step| step.writes.clone()).unwrap_or_default();
+                return Err(RunError::Checkpoint(error));
+            }
             self.begun = None;
         }
         self.unlogged.clear();
@@ -460,9 +474,8 @@ impl Execution<'_> {
     }
 
     /// The state before the input, to come back to: a client that asks anew starts from there.
-    fn begin(&mut self) {
+    fn begin(&mut self, id: CheckpointId) {
         if self.agent.checkpointer.is_some() {
-            let id = CheckpointId::generate();
             self.begun = Some(self.step(&id, StepSource::Start, Vec::new(), Some("__start__")));
             self.head = Some(id);
         }

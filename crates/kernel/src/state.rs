@@ -8,10 +8,12 @@ mod messages;
 mod schema;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use hart_types::MessageId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -21,11 +23,14 @@ pub(crate) use messages::check_messages;
 pub use messages::{MessageWrites, Messages};
 pub use schema::Schema;
 
-/// Cloning a state clones pointers, never values.
+/// Cloning a state clones one pointer; only whoever writes copies the list of what it holds.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    slots: BTreeMap<String, Slot>,
+    slots: Arc<Slots>,
 }
+
+/// What is declared is named by its declaration.
+type Slots = BTreeMap<Cow<'static, str>, Slot>;
 
 impl State {
     pub fn get<K: StateKey>(&self) -> Option<&K::Value> {
@@ -96,6 +101,14 @@ impl Update {
         writes.flat_map(|write| write.0.messages()).cloned().collect()
     }
 
+    /// Gives messages that came without an id another one than that of chance.
+    pub(crate) fn name_messages(&mut self, mut name: impl FnMut() -> MessageId) {
+        let writes = self.writes.iter_mut();
+        for write in writes.filter_map(|write| write.as_any_mut().downcast_mut::<TypedWrite<Messages>>()) {
+            write.0.name(&mut name);
+        }
+    }
+
     /// Appends another update's writes after these.
     pub fn extend(&mut self, other: Self) {
         self.writes.extend(other.writes);
@@ -146,6 +159,7 @@ pub enum StateError {
 
 trait Write: Send + Sync {
     fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
     fn name(&self) -> &'static str;
     fn scope(&self) -> Scope;
     fn to_json(&self) -> Value;
@@ -156,6 +170,10 @@ struct TypedWrite<K: StateKey>(K::Update);
 
 impl<K: StateKey> Write for TypedWrite<K> {
     fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 
@@ -172,8 +190,9 @@ impl<K: StateKey> Write for TypedWrite<K> {
     }
 
     fn apply(self: Box<Self>, state: &mut State) -> Result<(), StateError> {
-        let slot = Slot::reduce::<K>(state.slots.remove(K::NAME), self.0)?;
-        state.slots.insert(K::NAME.to_owned(), slot);
+        let slots = Arc::make_mut(&mut state.slots);
+        let slot = Slot::reduce::<K>(slots.remove(K::NAME), self.0)?;
+        slots.insert(K::NAME.into(), slot);
         Ok(())
     }
 }

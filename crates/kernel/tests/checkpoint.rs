@@ -71,7 +71,7 @@ async fn a_log_that_cannot_be_written_fails_the_run() {
     struct Full;
     #[async_trait]
     impl Checkpointer for Full {
-        async fn append(&self, _: &ThreadId, _: Vec<Step>) -> Result<(), CheckpointError> {
+        async fn append(&self, _: &ThreadId, _: Arc<[Step]>) -> Result<(), CheckpointError> {
             Err(CheckpointError { message: "disk full".into(), source: None })
         }
         async fn load(&self, _: &ThreadId, _: Option<&CheckpointId>) -> Result<Vec<Step>, CheckpointError> {
@@ -92,7 +92,7 @@ async fn what_could_not_be_saved_is_tried_again_at_the_end() {
     struct Hiccup(MemoryLog, std::sync::atomic::AtomicU32);
     #[async_trait]
     impl Checkpointer for Hiccup {
-        async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+        async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
             if self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2 {
                 return Err(CheckpointError { message: "disk full".into(), source: None });
             }

@@ -170,7 +170,7 @@ struct Broken {
 
 #[async_trait]
 impl Checkpointer for Broken {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+    async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
         let is_answer = steps.iter().any(|step| step.source == StepSource::Model);
         if is_answer && !self.failed.swap(true, Ordering::SeqCst) {
             return Err(CheckpointError { message: "the disk failed".to_owned(), source: None });

@@ -122,7 +122,7 @@ struct InsideLog(MemoryLog, String);
 
 #[async_trait]
 impl Checkpointer for InsideLog {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+    async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
         self.0.append(&format!("{thread}/{}", self.1).into(), steps).await
     }
 
@@ -133,8 +133,8 @@ impl Checkpointer for InsideLog {
 
 #[async_trait]
 impl Checkpointer for MemoryLog {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
-        self.0.lock().unwrap().entry(thread.clone()).or_default().extend(steps);
+    async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
+        self.0.lock().unwrap().entry(thread.clone()).or_default().extend_from_slice(&steps);
         Ok(())
     }
 

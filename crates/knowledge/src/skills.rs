@@ -21,6 +21,7 @@ mod stamps;
 mod states;
 mod tarball;
 mod tool_names;
+mod watch;
 
 pub use agents_file::{AGENTS_FILE, SkillAgent};
 pub use bundled::{bundled, lay_out};

@@ -35,6 +35,43 @@ fn skills_are_found_in_all_roots_and_a_change_is_seen_at_once() {
 }
 
 #[test]
+fn that_nothing_has_changed_is_known_without_looking_until_anything_has() {
+    let shelf = Shelf::new();
+    // One that has changed is held back, so each change is to another one.
+    let notes = |skill: &str| shelf.path(&format!("skills/custom/{skill}/notes/a.md"));
+    for skill in ["written", "more", "moved", "less", "closed"] {
+        shelf.skill(&format!("skills/custom/{skill}"), skill, "d");
+        shelf.put(&format!("skills/custom/{skill}/notes/a.md"), "a");
+    }
+    assert!(shelf.unchanged().is_none(), "nobody has looked yet");
+    let closed = || fs::Permissions::from_mode(0o600);
+    let changes: [(&str, &dyn Fn()); 9] = [
+        ("written to", &|| fs::write(notes("written"), "b").unwrap()),
+        ("made", &|| fs::write(notes("more").with_extension("txt"), "b").unwrap()),
+        ("moved", &|| fs::rename(notes("moved"), notes("moved").with_extension("txt")).unwrap()),
+        ("removed", &|| fs::remove_file(notes("less")).unwrap()),
+        ("forbidden", &|| fs::set_permissions(notes("closed"), closed()).unwrap()),
+        ("new", &|| shelf.skill("skills/custom/new", "new", "d")),
+        ("a user's first", &|| shelf.skill("users/ada/skills/mine", "mine", "d")),
+        ("switched off", &|| shelf.library.set_enabled("new", false, None, later()).unwrap()),
+        ("switched on", &|| shelf.library.set_enabled("new", true, None, later()).unwrap()),
+    ];
+    for (what, change) in changes {
+        let before = shelf.catalogue();
+        // What is known so is believed for a while; a machine may stand still for that long.
+        let known = (0..10).find_map(|_| {
+            shelf.catalogue();
+            shelf.unchanged()
+        });
+        assert!(Arc::ptr_eq(&known.unwrap(), &before), "before something is {what}");
+        change();
+        assert!(shelf.unchanged().is_none(), "something is {what}");
+        assert!(shelf.unchanged().is_none(), "{what}: also for the next, until somebody looks");
+        assert!(!Arc::ptr_eq(&shelf.catalogue(), &before), "something is {what}");
+    }
+}
+
+#[test]
 fn of_two_skills_of_one_name_one_counts_and_the_other_is_told() {
     let shelf = Shelf::new();
     shelf.skill("skills/custom/a-charts", "charts", "the first folder");

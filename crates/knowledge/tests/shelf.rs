@@ -66,6 +66,11 @@ impl Shelf {
         self.library.catalogue(Some(&self.user()), later())
     }
 
+    /// What is known without a look.
+    pub(crate) fn unchanged(&self) -> Option<Arc<Catalogue>> {
+        self.library.unchanged(Some(&self.user()))
+    }
+
     /// Name and reason of what is not offered.
     pub(crate) fn troubles(&self) -> Vec<(TroubleKind, String, String)> {
         let catalogue = self.catalogue();

@@ -1,9 +1,9 @@
 //! The frame of a request that every dialect fills in its own words, and what of it is kept for the next one.
 //!
-//! Invariant: a message, a tool and a system prompt are encoded once per client, and the same conversation always gives
-//! the same bytes.
+//! Invariant: a message is encoded once per client, a tool and a system prompt once for all clients of a dialect, and the
+//! same conversation always gives the same bytes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use hart_kernel::{ChatRequest, MessageList, ToolSpec};
@@ -18,25 +18,38 @@ use crate::encoded::{Encodings, Size, write_joined, write_json};
 pub(crate) struct Encoder<E> {
     pub(crate) conversations: Conversations,
     pub(crate) messages: Encodings<Message, E>,
-    tools: Encodings<ToolSpec, Bytes>,
-    system: Encodings<str, Bytes>,
+    standing: Arc<Standing>,
     /// The next body is likely a little longer than this.
     last_length: usize,
 }
 
-impl<E> Default for Encoder<E> {
-    fn default() -> Self {
-        Self {
-            conversations: Conversations::default(),
-            messages: Encodings::default(),
-            tools: Encodings::default(),
-            system: Encodings::default(),
-            last_length: 0,
-        }
+/// What agents send with every request, in the words of one dialect: many agents have the same tools and the same prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    tools: Mutex<Encodings<ToolSpec, Bytes>>,
+    system: Mutex<Encodings<str, Bytes>>,
+}
+
+impl Standing {
+    fn tool(&self, tool: &Arc<ToolSpec>, encode: fn(&ToolSpec) -> Bytes) -> Bytes {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner).of(tool, encode)
+    }
+
+    fn system(&self, text: &Arc<str>, encode: fn(&str) -> Bytes) -> Bytes {
+        self.system.lock().unwrap_or_else(PoisonError::into_inner).of(text, encode)
     }
 }
 
 impl<E> Encoder<E> {
+    pub(crate) fn new(standing: Arc<Standing>) -> Self {
+        Self {
+            conversations: Conversations::default(),
+            messages: Encodings::default(),
+            standing,
+            last_length: 0,
+        }
+    }
+
     /// The start of a body, with room for the rest.
     pub(crate) fn open(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.last_length + 4096);
@@ -73,7 +86,8 @@ impl<E> Encoder<E> {
         configured: Option<&Value>,
         encode: fn(&ToolSpec) -> Bytes,
     ) -> Vec<Bytes> {
-        let mut tools: Vec<Bytes> = offered.into_iter().map(|tool| self.tools.of(tool, encode)).collect();
+        let mut tools: Vec<Bytes> =
+            offered.into_iter().map(|tool| self.standing.tool(tool, encode)).collect();
         if let Some(Value::Array(more)) = configured {
             tools.extend(more.iter().map(|tool| Bytes::from(tool.to_string())));
         }
@@ -84,7 +98,11 @@ impl<E> Encoder<E> {
     pub(crate) fn one_system(&mut self, request: &ChatRequest, encode: fn(&str) -> Bytes) -> Bytes {
         let leading = leading(&request.messages);
         if leading == 0 {
-            return request.system.as_ref().map(|text| self.system.of(text, encode)).unwrap_or_default();
+            return request
+                .system
+                .as_ref()
+                .map(|text| self.standing.system(text, encode))
+                .unwrap_or_default();
         }
         let more = request.messages.iter().take(leading).map(|message| message.text());
         let texts = request.system.iter().map(|text| text.to_string()).chain(more);
@@ -94,7 +112,7 @@ impl<E> Encoder<E> {
     /// The system prompt and the system messages at the start, each on its own; the empty ones left out.
     pub(crate) fn each_system(&mut self, request: &ChatRequest, encode: fn(&str) -> Bytes) -> Vec<Bytes> {
         let leading = leading(&request.messages);
-        let first = request.system.iter().map(|text| self.system.of(text, encode));
+        let first = request.system.iter().map(|text| self.standing.system(text, encode));
         let more = request.messages.iter().take(leading).map(|message| encode(&message.text()));
         first.chain(more).filter(|block| !block.is_empty()).collect()
     }

@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use hart_kernel::{ChatChunk, ChatModel, ChatRequest, ChatStream, ModelError, ModelProfile, OutputFormat};
 use tokio_util::sync::CancellationToken;
 
-use crate::body::Encoder;
+use crate::body::{Encoder, Standing};
 use crate::config::ModelConfig;
 use crate::encoded::Size;
 use crate::http::{Decoder, Endpoint};
@@ -46,16 +46,24 @@ pub(crate) struct Client<P: Protocol> {
 }
 
 impl<P: Protocol> Client<P> {
-    pub(crate) fn new(config: &ModelConfig, http: &reqwest::Client, counter: Arc<TokenCounter>) -> Self {
+    pub(crate) fn new(config: &ModelConfig, http: &reqwest::Client, shared: Shared) -> Self {
+        let Shared { counter, standing } = shared;
         Self {
             profile: config.profile(),
             endpoint: P::endpoint(config),
             http: http.clone(),
             protocol: P::from(config),
-            encoder: Mutex::default(),
+            encoder: Mutex::new(Encoder::new(standing)),
             counter,
         }
     }
+}
+
+/// What a client has from those before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) counter: Arc<TokenCounter>,
+    pub(crate) standing: Arc<Standing>,
 }
 
 /// A client of any dialect.

@@ -4,7 +4,7 @@
 //! them before the run is called ended. No effect begins before the step that asks for it is there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hart_kernel::{CheckpointError, Checkpointer, Node, Step, async_trait};
 use hart_types::{CheckpointId, Durability, ThreadId};
@@ -25,6 +25,8 @@ pub(crate) struct StepLog {
     under_way: tokio::sync::Mutex<UnderWay>,
     /// Nothing was written yet, by anybody.
     empty: AtomicBool,
+    /// The step of the run's input, if its name is on the disk already.
+    input: Option<CheckpointId>,
     tasks: TaskTracker,
 }
 
@@ -40,8 +42,8 @@ enum UnderWay {
 /// Where steps go, and by what right.
 struct Destination {
     store: Arc<dyn Store>,
-    /// None for what is written by hand, with no run.
-    run: Option<(Lease, Arc<Tape>)>,
+    /// None for what is written by hand, with no run. The lease is there when the run has begun.
+    run: Option<(Arc<OnceLock<Lease>>, Arc<Tape>)>,
     /// Told when the right is lost.
     lost: CancellationToken,
     /// The call whose agent they are of; none for the thread's own.
@@ -54,7 +56,7 @@ impl StepLog {
     /// Of a run, which is told by `lost` when it is no longer ours.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        lease: Lease,
+        lease: Arc<OnceLock<Lease>>,
         tape: Arc<Tape>,
         lost: CancellationToken,
         durability: Durability,
@@ -64,9 +66,14 @@ impl StepLog {
         Self::to(to, durability, tasks)
     }
 
-    /// The same, of a thread that has no steps: nobody need look for them.
-    pub(crate) fn empty(mut self) -> Self {
-        *self.empty.get_mut() = true;
+    /// The thread has no steps: nobody need look for them.
+    pub(crate) fn found_empty(&self) {
+        self.empty.store(true, Ordering::Relaxed);
+    }
+
+    /// The same, where it is known what the step of the input is called.
+    pub(crate) fn named(mut self, input: Option<CheckpointId>) -> Self {
+        self.input = input;
         self
     }
 
@@ -78,7 +85,7 @@ impl StepLog {
 
     fn to(to: Arc<Destination>, durability: Durability, tasks: TaskTracker) -> Self {
         let (held, under_way) = (Mutex::default(), Default::default());
-        Self { to, durability, held, under_way, empty: AtomicBool::new(false), tasks }
+        Self { to, durability, held, under_way, empty: AtomicBool::new(false), input: None, tasks }
     }
 
     /// Writes what was held back, and waits for what is under way.
@@ -88,10 +95,10 @@ impl StepLog {
         *under_way = if written.is_ok() { UnderWay::Nothing } else { UnderWay::Failed };
         written?;
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
-        if held.is_empty() { Ok(()) } else { self.to.write(thread, held, None).await }
+        if held.is_empty() { Ok(()) } else { self.to.write(thread, held.into(), None).await }
     }
 
-    async fn write_behind(&self, thread: &ThreadId, steps: Vec<Step>, hold: Option<Hold>) {
+    async fn write_behind(&self, thread: &ThreadId, steps: Arc<[Step]>, hold: Option<Hold>) {
         let mut under_way = self.under_way.lock().await;
         let mut earlier = std::mem::take(&mut *under_way);
         let (to, thread) = (Arc::clone(&self.to), thread.clone());
@@ -102,11 +109,18 @@ impl StepLog {
     }
 
     /// Whether the run need not wait for the disk: a model that is asked next changes nothing, so the step has as long
-    /// as it thinks. Nobody is shown anything of it until then.
+    /// as it thinks.
+    fn has_time(&self, steps: &[Step]) -> bool {
+        let next = steps.last().and_then(|last| last.next.as_deref());
+        self.to.run.is_some() && self.to.call.is_none() && next == Node::Model.name()
+    }
+
+    /// Keeps readers from what comes behind a step until it is on the disk. Not behind the run's input: another attempt
+    /// would take that in again from the record of the run, under the same names.
     fn hold(&self, steps: &[Step]) -> Option<Hold> {
-        let (_, tape) = self.to.run.as_ref().filter(|_| self.to.call.is_none())?;
-        let next = steps.last()?.next.as_deref();
-        (next == Node::Model.name()).then(|| Hold::on(tape))
+        let is_recorded = self.input.is_some() && self.input.as_ref() == steps.last().map(|last| &last.id);
+        let (_, tape) = self.to.run.as_ref().filter(|_| !is_recorded)?;
+        Some(Hold::on(tape))
     }
 }
 
@@ -123,11 +137,14 @@ impl UnderWay {
 
 impl Destination {
     /// A full disk is waited for: the run stands still and goes on by itself. Who writes by hand is told at once.
-    async fn write(&self, thread: &ThreadId, steps: Vec<Step>, mut hold: Option<Hold>) -> Written {
+    async fn write(&self, thread: &ThreadId, steps: Arc<[Step]>, mut hold: Option<Hold>) -> Written {
         let Some((lease, tape)) = &self.run else {
-            return self.store.append_steps(thread, steps).await.map_err(failed);
+            return self.store.append_steps(thread, steps.to_vec()).await.map_err(failed);
         };
-        let (steps, mut told) = (Arc::<[Step]>::from(steps), false);
+        let Some(lease) = lease.get() else {
+            return Err(CheckpointError { message: "the run has not begun".to_owned(), source: None });
+        };
+        let mut told = false;
         loop {
             let turn = tape.turn().await;
             // A step whose story is not in the log would leave a hole in it after a crash.
@@ -159,25 +176,24 @@ impl Destination {
 
 #[async_trait]
 impl Checkpointer for StepLog {
-    async fn append(&self, thread: &ThreadId, steps: Vec<Step>) -> Result<(), CheckpointError> {
+    async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
         self.empty.store(false, Ordering::Relaxed);
         match self.durability {
-            Durability::Sync => match self.hold(&steps) {
-                Some(hold) => {
-                    self.write_behind(thread, steps, Some(hold)).await;
-                    Ok(())
-                }
-                None => {
-                    self.flush(thread).await?;
-                    self.to.write(thread, steps, None).await
-                }
-            },
+            Durability::Sync if self.has_time(&steps) => {
+                let hold = self.hold(&steps);
+                self.write_behind(thread, steps, hold).await;
+                Ok(())
+            }
+            Durability::Sync => {
+                self.flush(thread).await?;
+                self.to.write(thread, steps, None).await
+            }
             Durability::Async => {
                 self.write_behind(thread, steps, None).await;
                 Ok(())
             }
             Durability::Exit => {
-                self.held.lock().unwrap_or_else(PoisonError::into_inner).extend(steps);
+                self.held.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&steps);
                 Ok(())
             }
         }

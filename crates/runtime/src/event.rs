@@ -19,6 +19,30 @@ pub struct Logged {
     pub event: LogEvent,
 }
 
+impl Logged {
+    /// About how many bytes it takes in memory.
+    pub(crate) fn size(&self) -> usize {
+        let told = match &self.event {
+            LogEvent::TaskStarted { input: json, .. }
+            | LogEvent::TaskFinished { result: json, .. }
+            | LogEvent::Chunk { message: json, .. }
+            | LogEvent::Message { message: json, .. }
+            | LogEvent::Updates { update: json, .. }
+            | LogEvent::ChildValues { values: json, .. } => json.get().len(),
+            LogEvent::Custom { data } => data.to_string().len(),
+            LogEvent::Failed(failure) => failure.message.len(),
+            LogEvent::Paused { interrupts } => {
+                interrupts.iter().map(|asked| asked.value.to_string().len()).sum()
+            }
+            LogEvent::Started { .. }
+            | LogEvent::Entered { .. }
+            | LogEvent::Values { .. }
+            | LogEvent::Ended { .. } => 0,
+        };
+        size_of::<Self>() + told
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogEvent {

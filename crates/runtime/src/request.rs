@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hart_kernel::{Agent, Breakpoints, Checkpointer, Deck, async_trait};
+use hart_kernel::{Agent, Breakpoints, Checkpointer, Deck, InputIds, async_trait};
 use hart_types::{AssistantId, CheckpointId, Durability, MultitaskStrategy, Secrets, ThreadId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -79,6 +79,8 @@ pub struct StartRun {
     pub agent: String,
     pub user: UserId,
     pub input: Input,
+    /// What the steps that take it in are called, from its admission on.
+    pub input_ids: Option<InputIds>,
     /// The run's record has it.
     #[serde(skip)]
     pub metadata: Map<String, Value>,
@@ -114,6 +116,7 @@ impl StartRun {
             agent: agent.into(),
             user: "default".into(),
             input,
+            input_ids: None,
             metadata: Map::new(),
             assistant_metadata: Map::new(),
             options: Map::new(),

@@ -7,6 +7,7 @@ mod branches;
 mod crons;
 mod deletion;
 mod following;
+mod making;
 mod nodes;
 mod outbox;
 mod parts;
@@ -20,7 +21,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use hart_kernel::{Clock, Timestamp};
+use hart_kernel::{Clock, InputIds, Timestamp};
 use hart_types::{CancelAction, Durability, MultitaskStrategy, NodeId, RunId, RunStatus, ThreadId};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+use self::making::Making;
 use self::nodes::Signs;
 use crate::doorbell::Doorbells;
 use crate::port::{Admission, AtOnce, Lease, RunEnd, Store, StoreError};
@@ -93,12 +95,17 @@ struct Live {
     /// What a cancellation makes of what was done.
     action: Mutex<CancelAction>,
     /// By what right this process writes for it, once it executes it.
-    lease: OnceLock<Lease>,
+    lease: Arc<OnceLock<Lease>>,
+    /// Its agent, while that is being made before the run is let in.
+    making: Mutex<Option<Making>>,
     /// Another process has it now.
     lost: CancellationToken,
     stage: watch::Sender<Stage>,
     ended_at: OnceLock<Instant>,
 }
+
+/// A run that is asked for, how it is known here, and what is asked.
+type Expected = (Run, Arc<Live>, StartRun);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -214,16 +221,17 @@ impl Runtime {
 
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
     pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
+        let expected = self.expected(request).await?;
+        self.inner.make_early(&expected.0, &expected.1);
         let runtime = self.clone();
         // Whoever asks may go away in the middle; what was taken in by then must be executed all the same.
-        let starting = async move { runtime.admit_at_once(request).await };
+        let starting = async move { runtime.admit_at_once(expected).await };
         self.inner.tasks.spawn(starting.in_current_span()).await.unwrap_or(Err(StartError::Closing))
     }
 
     /// Takes a run in and executes it when it is its turn. Where nothing is before it, that is while its admission gets
     /// to the disk: nobody is shown anything of it until then, and no effect begins.
-    async fn admit_at_once(&self, request: StartRun) -> Result<Run, StartError> {
-        let (run, live, request) = self.expected(request).await?;
+    async fn admit_at_once(&self, (run, live, request): Expected) -> Result<Run, StartError> {
         let thread = run.thread.clone();
         let AtOnce { admission, claimed, written } =
             match self.inner.store.admit_at_once(run.clone(), request, &self.inner.node).await {
@@ -234,6 +242,8 @@ impl Runtime {
         let begun = claimed.is_some();
         if begun {
             self.inner.spawn_lane(thread.clone(), claimed);
+        } else {
+            live.forget_agent();
         }
         if let Err(error) = written.await {
             hold.stay();
@@ -256,11 +266,12 @@ impl Runtime {
     }
 
     /// A run that is about to be asked for: whoever sees it in the store can follow it here.
-    async fn expected(&self, mut request: StartRun) -> Result<(Run, Arc<Live>, StartRun), StartError> {
+    async fn expected(&self, mut request: StartRun) -> Result<Expected, StartError> {
         if self.inner.closing.is_cancelled() {
             return Err(StartError::Closing);
         }
         request.withhold_secrets();
+        request.input_ids = Some(InputIds::generate());
         let now = self.now();
         let thread = self.thread_for(&mut request).await?;
         let run = new_run(&request, &thread, now);
@@ -428,7 +439,8 @@ impl Inner {
             start_at: run.start_at,
             cancel: CancellationToken::new(),
             action: Mutex::new(CancelAction::Interrupt),
-            lease: OnceLock::new(),
+            lease: Arc::default(),
+            making: Mutex::default(),
             lost: CancellationToken::new(),
             stage: watch::Sender::new(Stage::Here),
             ended_at: OnceLock::new(),

@@ -12,7 +12,6 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use hart_kernel::{Clock, Reached};
 use hart_types::{EventId, RunId, ThreadId};
 use tokio::sync::{Notify, watch};
@@ -45,7 +44,8 @@ pub struct Entry {
     pub logged: Logged,
     /// The state itself, while it is at hand.
     pub(crate) reached: Option<Reached>,
-    payload: Bytes,
+    /// About how many bytes it is in memory.
+    size: usize,
 }
 
 impl Entry {
@@ -57,7 +57,7 @@ impl Entry {
     pub(crate) fn stored(event: StoredEvent) -> Result<Self, StoreError> {
         let logged = serde_json::from_slice(&event.payload)
             .map_err(|error| StoreError::failed(format!("event {} cannot be read", event.id), error))?;
-        Ok(Self { id: event.id, logged, reached: None, payload: event.payload })
+        Ok(Self { id: event.id, logged, reached: None, size: event.payload.len() })
     }
 }
 
@@ -156,9 +156,9 @@ impl Tape {
     }
 
     async fn put(&self, logged: Logged, reached: Option<Reached>) {
-        let payload = written(&logged);
+        let size = logged.size();
         let put = |reel: &mut Reel, id| {
-            reel.entries.push_back(Arc::new(Entry { id, logged, reached, payload }));
+            reel.entries.push_back(Arc::new(Entry { id, logged, reached, size }));
         };
         if self.numbered(put).await.is_some() {
             self.bump();
@@ -171,8 +171,8 @@ impl Tape {
         let mut last = Vec::with_capacity(events.len());
         for event in events {
             let logged = Logged { namespace: Vec::new(), event };
-            let payload = written(&logged);
-            let entry = |_: &mut Reel, id| Arc::new(Entry { id, logged, reached: None, payload });
+            let size = logged.size();
+            let entry = |_: &mut Reel, id| Arc::new(Entry { id, logged, reached: None, size });
             last.push(self.numbered(entry).await?);
         }
         Some(last)
@@ -230,18 +230,15 @@ impl Tape {
         self.hurry.notify_one();
     }
 
-    /// As they are kept.
+    /// As they are kept. Made when they are about to be: most of them are read from memory, and none is there twice.
     pub(crate) fn stored(&self, entries: &[Arc<Entry>]) -> Vec<StoredEvent> {
-        entries.iter().map(|entry| self.stored_one(entry)).collect()
-    }
-
-    fn stored_one(&self, entry: &Entry) -> StoredEvent {
-        StoredEvent {
+        let stored = |entry: &Arc<Entry>| StoredEvent {
             id: entry.id,
             run: self.run.clone(),
             thread: self.thread.clone(),
-            payload: entry.payload.clone(),
-        }
+            payload: serde_json::to_vec(&entry.logged).unwrap_or_default().into(),
+        };
+        entries.iter().map(stored).collect()
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -295,7 +292,7 @@ impl Tape {
         let mut size = 0;
         let fits = |entry: &&Arc<Entry>| {
             let is_first = size == 0;
-            size += entry.payload.len();
+            size += entry.size;
             is_first || size <= TAKEN
         };
         let shown = reel.entries.range(..reel.shown()).skip(start);
@@ -315,11 +312,6 @@ impl Tape {
     fn reel(&self) -> MutexGuard<'_, Reel> {
         self.reel.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// As it is kept, and no longer than that: many of them stay in memory for a while.
-fn written(logged: &Logged) -> Bytes {
-    serde_json::to_vec(logged).unwrap_or_default().into_boxed_slice().into()
 }
 
 impl std::fmt::Debug for Tape {

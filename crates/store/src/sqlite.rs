@@ -133,6 +133,19 @@ impl SqliteStore {
         })
     }
 
+    /// Reads what is found by its key.
+    async fn look_up<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match &self.readers {
+            Some(readers) => {
+                self.noting(readers.look_up(move |connection| work(connection).map_err(failure)).await)
+            }
+            None => self.read(work).await,
+        }
+    }
+
     /// Damage that somebody has met is remembered beyond this process.
     fn noting<T>(&self, done: Result<T, StoreError>) -> Result<T, StoreError> {
         if let (Err(StoreError::Damaged(_)), Some(soundness)) = (&done, &self.soundness) {

@@ -4,7 +4,7 @@
 //! so that all before it stays as it was.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::{
     Command, Goto, HookError, HookResult, MessageWrites, Middleware, ModelNext, ModelRequest, ModelResponse,
@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::escape;
 use crate::reminder::{background, is_from_user, reminder};
 use crate::skill_listing::{Listing, SkillsConfig, listing, needs_tools};
+use crate::skill_lists::{SkillList, SkillLists};
 use crate::skill_secrets::{bound, hidden, missing, with_note};
 
 /// Skills are disclosed in steps: the prompt has their names and descriptions, within
@@ -41,8 +42,8 @@ pub struct Skills {
     known: Arc<Catalogue>,
     config: SkillsConfig,
     evolution: Option<Arc<Evolution>>,
-    /// The list, where all of them are in it: it is the same for every run.
-    whole: Arc<OnceLock<Listing>>,
+    /// What is the same for every run.
+    list: Arc<SkillList>,
     /// What came with the run for skills that ask for it.
     secrets: Secrets,
     /// Whether it is a subagent's: nobody names a skill to it, and what is active is so for all of its work.
@@ -66,6 +67,13 @@ impl Skills {
     #[must_use]
     pub fn with_secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
+        self
+    }
+
+    /// Takes over what was written for an earlier agent with the same skills and the same model.
+    #[must_use]
+    pub fn sharing(mut self, lists: &SkillLists, model: &str) -> Self {
+        self.list = lists.of(&self.catalogue, &self.config, model);
         self
     }
 
@@ -145,7 +153,7 @@ impl Skills {
     }
 
     fn list(&self, cx: &RunContext, request: &ModelRequest) -> (Listing, bool) {
-        if let Some(whole) = self.whole.get() {
+        if let Some(whole) = self.list.whole.get() {
             return (whole.clone(), false);
         }
         let told = cx.scratch.get_or_default::<Told>();
@@ -159,7 +167,7 @@ impl Skills {
             listing(&self.catalogue, &self.config, &question.unwrap_or_default(), kept, &count)
         });
         if listing.chosen.is_none() {
-            let _ = self.whole.set(listing.clone());
+            let _ = self.list.whole.set(listing.clone());
         }
         let is_new = listing.chosen.is_some() && listing.chosen.as_ref() != kept;
         (listing.clone(), is_new)
@@ -179,7 +187,7 @@ impl Middleware for Skills {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let mut tools = Vec::new();
-        if needs_tools(&self.catalogue, &self.config) {
+        if *self.list.has_tools.get_or_init(|| needs_tools(&self.catalogue, &self.config)) {
             tools.extend(hart_tools::skill_tools(&self.catalogue));
         }
         tools.extend(self.evolution.iter().map(|evolution| hart_tools::skill_manage(Arc::clone(evolution))));
@@ -219,7 +227,7 @@ impl Middleware for Skills {
         let (Listing { text, chosen }, is_new) = self.list(cx, &request);
         if let Some(text) = text {
             request.chat.system = Some(match request.chat.system.take() {
-                Some(system) => format!("{system}\n\n{text}").into(),
+                Some(system) => self.list.behind(system, text),
                 None => text,
             });
         }

@@ -105,7 +105,9 @@ fn summarization(
 
 fn skills(workshop: &Workshop, order: &Order) -> Result<Option<Skills>, BuildError> {
     let Some(offered) = workshop.config.skills.offered.clone() else { return Ok(None) };
-    let made = Skills::new(Arc::clone(&order.skills.catalogue), offered).with_secrets(order.secrets.clone());
+    let made = Skills::new(Arc::clone(&order.skills.catalogue), offered)
+        .sharing(&workshop.skill_lists, &order.model.name)
+        .with_secrets(order.secrets.clone());
     let (true, Some(user)) = (workshop.config.skills.evolution, &order.skills.user) else {
         return Ok(Some(made));
     };

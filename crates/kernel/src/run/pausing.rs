@@ -10,19 +10,21 @@ use super::Execution;
 use crate::interrupt::{Pause, Paused};
 use crate::tool_call::Pending;
 use crate::{
-    AgentEvent, Ended, HookError, Interrupt, Node, Reached, ResumeError, RunError, RunInput, StepSource,
-    Update,
+    AgentEvent, Ended, HookError, InputIds, Interrupt, Node, Reached, ResumeError, RunError, RunInput,
+    StepSource, Update,
 };
 
 impl Execution<'_> {
     /// Takes the input in, and says where a run that goes on begins.
     pub(super) async fn accept(&mut self, input: RunInput) -> Result<Option<Pause>, RunError> {
         let open = self.state.get::<Paused>().cloned().flatten();
-        let (update, goes_on) = match input {
+        let named = self.cx.input_ids.clone().filter(|ids| ids.follow(self.head.as_ref()));
+        let InputIds { start, input: id } = named.unwrap_or_else(InputIds::generate);
+        let (mut update, goes_on) = match input {
             RunInput::Words(update) => {
                 // Whoever speaks of something else does not answer.
                 self.forget_pause()?;
-                self.begin();
+                self.begin(start);
                 (update, None)
             }
             RunInput::Answer { resume, update } => {
@@ -40,16 +42,22 @@ impl Execution<'_> {
                 (Update::none(), self.stands_at(open))
             }
         };
+        let mut nth = 0;
+        update.name_messages(|| {
+            nth += 1;
+            self.cx.input_message_id(&id, nth)
+        });
         self.apply("input", update).await.map_err(|error| match error {
             HookError::State(error) => RunError::Input(error),
             other => RunError::hook("the input", other),
         })?;
         if self.unlogged.is_empty() {
             self.tell_where_it_stands(None).await;
+            return Ok(goes_on);
         }
         // The user's words are safe before anything acts on them.
         let next = goes_on.as_ref().map_or(Node::Model, |pause| pause.node);
-        self.commit(StepSource::Input, next.name()).await?;
+        self.log_as(id, StepSource::Input, next.name()).await?;
         Ok(goes_on)
     }
 

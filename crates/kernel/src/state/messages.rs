@@ -24,7 +24,7 @@ impl StateKey for Messages {
 
     fn reduce(current: Option<Self::Value>, update: MessageWrites) -> Result<Self::Value, ReduceError> {
         let mut all = current.unwrap_or_default();
-        for Write { message, fresh } in update.0 {
+        for Write { message, fresh, .. } in update.0 {
             let Some(id) = message.id.as_ref() else { continue };
             // An id made a moment ago is not in the thread; looking for it would walk all of it.
             let known = if fresh { None } else { position(&all, id) };
@@ -59,6 +59,8 @@ struct Write {
     message: Arc<Message>,
     /// Its id cannot be in the thread yet.
     fresh: bool,
+    /// It came without an id and has one of chance.
+    unnamed: bool,
 }
 
 impl MessageWrites {
@@ -70,6 +72,13 @@ impl MessageWrites {
     pub fn append(messages: impl IntoIterator<Item = Message>) -> Self {
         Self(messages.into_iter().map(|message| Write { fresh: true, ..Write::new(message) }).collect())
     }
+
+    /// Ids for the messages that came without one.
+    pub(super) fn name(&mut self, mut name: impl FnMut() -> MessageId) {
+        for write in self.0.iter_mut().filter(|write| write.unnamed) {
+            Arc::make_mut(&mut write.message).id = Some(name());
+        }
+    }
 }
 
 impl Write {
@@ -78,7 +87,7 @@ impl Write {
         if fresh {
             message.id = Some(MessageId::generate());
         }
-        Self { message: Arc::new(message), fresh }
+        Self { message: Arc::new(message), fresh, unnamed: fresh }
     }
 }
 

@@ -4,11 +4,12 @@
 //! not lost and not fatal.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::key::KeySpec;
-use super::{LoggedWrite, Messages, Scope, Slot, State, StateError, StateKey, Update};
+use super::{LoggedWrite, Messages, Scope, Slot, Slots, State, StateError, StateKey, Update};
 
 /// Built once from an agent's middleware, then frozen.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +33,7 @@ impl Schema {
 
     /// Restores stored values. Keys nobody declares stay as raw JSON and survive the round trip.
     pub fn decode(&self, values: Map<String, Value>) -> State {
-        let mut state = State::default();
+        let mut slots = Slots::new();
         for (name, json) in values {
             let slot = match self.keys.get(name.as_str()) {
                 Some(spec) => {
@@ -41,9 +42,9 @@ impl Schema {
                 }
                 None => Slot::Raw { json, private: false },
             };
-            state.slots.insert(name, slot);
+            slots.insert(name.into(), slot);
         }
-        state
+        State { slots: slots.into() }
     }
 
     /// Reads JSON from a client (run input, `POST /state`) as the writes a hook would make.
@@ -87,7 +88,7 @@ impl Schema {
                 }
                 // Whoever reduced it is gone; the last write is the best that is known.
                 None => {
-                    state.slots.insert(key, Slot::Raw { json: value, private });
+                    Arc::make_mut(&mut state.slots).insert(key.into(), Slot::Raw { json: value, private });
                 }
             }
         }
@@ -112,7 +113,7 @@ impl Schema {
             .slots
             .iter()
             .filter(|(name, slot)| wanted(name) && visible(name, slot))
-            .map(|(name, slot)| (name.clone(), slot.to_json()))
+            .map(|(name, slot)| (name.clone().into_owned(), slot.to_json()))
             .collect()
     }
 
@@ -120,6 +121,7 @@ impl Schema {
     pub fn inherit(&self, state: &State) -> State {
         let shared = |name: &str| self.keys.get(name).is_some_and(|key| key.scope == Scope::Shared);
         let slots = state.slots.iter().filter(|(name, _)| shared(name));
-        State { slots: slots.map(|(name, slot)| (name.clone(), slot.clone())).collect() }
+        let slots: Slots = slots.map(|(name, slot)| (name.clone(), slot.clone())).collect();
+        State { slots: slots.into() }
     }
 }

@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hart_kernel::Timestamp;
 
@@ -21,6 +21,7 @@ use super::lay_out;
 use super::scan::Finding;
 use super::stamps::Stamps;
 use super::states::{self, States};
+use super::watch::Watch;
 pub(super) use discovery::in_lock;
 use discovery::{Found, Loaded, add, discover, embedded, read_skill};
 
@@ -85,7 +86,36 @@ struct Made {
     catalogue: Arc<Catalogue>,
     /// When the look began that last found it to be so.
     seen: Instant,
+    /// Tells when something happens to the files; none where nobody does.
+    watch: Option<Watch>,
+    /// When each of them was last looked at; nothing once something was told of them.
+    stamped: Option<Instant>,
 }
+
+impl Made {
+    /// Whether all is as it was when it was made.
+    fn still_holds(&mut self) -> bool {
+        if self.is_quiet() {
+            return true;
+        }
+        self.stamped = Some(Instant::now());
+        self.stamps.still_hold()
+    }
+
+    /// Whether that is known without looking.
+    fn is_quiet(&mut self) -> bool {
+        if self.watch.as_ref().is_none_or(|watch| !watch.is_quiet()) {
+            // It is told once: whoever looks next looks at the files.
+            self.stamped = None;
+        }
+        self.stamped.is_some_and(|at| at.elapsed() < RECHECK)
+    }
+}
+
+/// How long the word of a [`Watch`] is taken, which may not be told of everything.
+const RECHECK: Duration = Duration::from_secs(2);
+/// How many users' skills are watched; those of others are looked at every time. The kernel watches for few.
+const WATCHED: usize = 16;
 
 /// What was asked for is not there.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +203,7 @@ impl Library {
         let mut made = one.lock().unwrap_or_else(PoisonError::into_inner);
         let began = Instant::now();
         if let Some(known) = made.as_mut() {
-            if known.seen < asked && known.stamps.still_hold() {
+            if known.seen < asked && known.still_holds() {
                 known.seen = began;
             }
             if known.seen >= asked {
@@ -185,8 +215,31 @@ impl Library {
         let catalogue = Arc::new(self.make(user, now, &mut stamps));
         stamps.add(self.config.states.clone(), millis);
         stamps.add(self.lock_file(), millis);
-        *made = Some(Made { stamps, catalogue: Arc::clone(&catalogue), seen: began });
+        // What was there is closed before the next one is opened.
+        drop(made.take());
+        let watch = self.may_watch().then(|| Watch::over(&stamps)).flatten();
+        let stamped = Some(Instant::now());
+        *made = Some(Made { stamps, catalogue: Arc::clone(&catalogue), seen: began, watch, stamped });
         catalogue
+    }
+
+    /// The same, if it is known without looking at any file that nothing has changed.
+    pub fn unchanged(&self, user: Option<&Path>) -> Option<Arc<Catalogue>> {
+        let one = {
+            let all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.get(&user.map(Path::to_owned))?)
+        };
+        let mut made = one.try_lock().ok()?;
+        let (known, began) = (made.as_mut()?, Instant::now());
+        if !known.is_quiet() {
+            return None;
+        }
+        known.seen = began;
+        Some(Arc::clone(&known.catalogue))
+    }
+
+    fn may_watch(&self) -> bool {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).len() <= WATCHED
     }
 
     /// Switches a skill on or off, for the runs that begin from now on. A user's own are in `user`.

@@ -19,6 +19,10 @@ impl Stamp {
         )
     }
 
+    fn is_folder(&self) -> bool {
+        self.0.is_some_and(|(.., mode)| rustix::fs::FileType::from_raw_mode(mode).is_dir())
+    }
+
     /// When the inode last changed, in milliseconds.
     fn changed_at(&self) -> i64 {
         self.0.map_or(0, |(.., seconds, nanos, _)| seconds * 1000 + nanos / 1_000_000)
@@ -50,6 +54,20 @@ impl Stamps {
     pub(super) fn extend(&mut self, other: &Self) {
         self.all.extend(other.all.iter().cloned());
         self.fresh |= other.fresh;
+    }
+
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.all.iter().filter(|(_, stamp)| stamp.is_folder()).map(|(path, _)| path.as_path())
+    }
+
+    /// All that is there and no folder.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let files = self.all.iter().filter(|(_, stamp)| stamp.0.is_some() && !stamp.is_folder());
+        files.map(|(path, _)| path.as_path())
+    }
+
+    pub(super) fn absent(&self) -> impl Iterator<Item = &Path> {
+        self.all.iter().filter(|(_, stamp)| stamp.0.is_none()).map(|(path, _)| path.as_path())
     }
 
     /// Whether both are of the same files in the same state, and both say so for certain.

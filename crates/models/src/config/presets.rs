@@ -6,7 +6,7 @@ use super::{MaxTokensKey, Switch};
 use crate::text_calls::{CallsInText, TextOptions};
 
 /// The protocols every provider here speaks one of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// Chat completions.
     OpenAi,

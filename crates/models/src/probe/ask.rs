@@ -72,7 +72,7 @@ impl Asker {
         config.extra_body.retain(|key, _| !config.parameters.contains(key));
         let has_stop = !matches!(config.capabilities.stop.origin, Origin::Dialect(_));
         let has_tool_choice = config.dialect != Dialect::Ollama;
-        let model = factory::dialect(&config, http, factory::counter(&config));
+        let model = factory::dialect(&config, http, factory::alone(&config));
         let mut thinker = config;
         thinker.send_reasoning = true;
         let known = &mut thinker.capabilities;
@@ -86,7 +86,7 @@ impl Asker {
         thinker.supports_reasoning_effort = true;
         Self {
             model,
-            thinker: factory::dialect(&thinker, http, factory::counter(&thinker)),
+            thinker: factory::dialect(&thinker, http, factory::alone(&thinker)),
             has_stop,
             has_tool_choice,
         }

@@ -12,13 +12,12 @@ use tracing::Instrument as _;
 
 use super::nodes::begin;
 use super::{Inner, LINGER, LINGERING, Live, Settings, Stage};
-use crate::checkpoints::StepLog;
 use crate::event::LogEvent;
 use crate::failure::chain;
 use crate::journal::RunJournal;
 use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::recording::Recordable;
-use crate::request::{AgentRequest, Input, StartRun};
+use crate::request::{Input, StartRun};
 use crate::sink::RunSink;
 use crate::tape::Turn;
 use crate::values::ValuesEncoder;
@@ -254,14 +253,11 @@ async fn work(
     sink: &Arc<RunSink>,
     files: &Workspace,
 ) -> Result<Ended, Failed> {
-    let (store, tape) = (Arc::clone(&inner.store), Arc::clone(&live.tape));
-    let (durability, tasks) = (live.request.durability, inner.tasks.clone());
-    let mut steps = StepLog::new(store, lease.clone(), tape, live.lost.clone(), durability, tasks);
+    let (making, steps) = inner.agent_of(run, live);
     if attempt == 1 && run.base.is_none() {
         // Whoever claimed it saw that nothing was before it.
-        steps = steps.empty();
+        steps.found_empty();
     }
-    let steps = Arc::new(steps);
     let journal = RunJournal {
         store: Arc::clone(&inner.store),
         thread: run.thread.clone(),
@@ -270,18 +266,10 @@ async fn work(
         steps: Arc::clone(&steps),
         tape: Arc::clone(&live.tape),
     };
-    let request = AgentRequest {
-        agent: live.request.agent.clone(),
-        thread: run.thread.clone(),
-        user: run.user.clone(),
-        options: live.request.options.clone(),
-        secrets: live.request.secrets.clone(),
-        checkpointer: steps.clone(),
-    };
     let before = async {
         if live.request.is_passing() { Ok(()) } else { inner.workspaces.before_run(files, &run.id).await }
     };
-    let (kept, agent) = tokio::join!(before, inner.agents.build(&request));
+    let (kept, agent) = tokio::join!(before, making);
     told(sink, "workspace_not_kept", kept).await;
     let agent =
         agent.map_err(|error| Failed::Error(Failure { error: error.error, message: error.message }))?;
@@ -299,6 +287,7 @@ async fn work(
     let played = cx.deck.as_ref().and_then(|deck| deck.clock());
     cx.clock = played.unwrap_or_else(|| Arc::clone(&inner.clock));
     cx.from.clone_from(&live.request.checkpoint);
+    cx.input_ids.clone_from(&live.request.input_ids);
     cx.breakpoints = live.request.breakpoints.clone();
     cx.recursion_limit = live.request.recursion_limit;
     let report = agent.run(input, &cx).await;

@@ -28,7 +28,7 @@ pub(crate) struct Turn<'a> {
 impl Turn<'_> {
     /// All that are not on the disk, in order.
     pub(crate) fn events(&self) -> Vec<StoredEvent> {
-        self.tape.unrecorded(usize::MAX)
+        self.tape.stored(&self.tape.unrecorded(usize::MAX))
     }
 
     /// All up to this number are on the disk.
@@ -60,7 +60,7 @@ impl Tape {
                 let _ = tokio::time::timeout(GATHER, self.hurry.notified()).await;
             }
             let turn = self.turn().await;
-            let batch = self.unrecorded(BATCH);
+            let batch = self.stored(&self.unrecorded(BATCH));
             let Some(last) = batch.last().map(|event| event.id.seq) else { continue };
             let written = self.store.append_events(batch, lease).await;
             if written.is_ok() {
@@ -105,11 +105,10 @@ impl Tape {
         waiting >= WAITING
     }
 
-    fn unrecorded(&self, most: usize) -> Vec<StoredEvent> {
+    fn unrecorded(&self, most: usize) -> Vec<Arc<Entry>> {
         let reel = self.reel();
         let start = reel.entries.partition_point(|entry| entry.id.seq <= reel.durable);
-        let stored = |entry: &Arc<Entry>| self.stored_one(entry);
-        reel.entries.range(start..).take(most).map(stored).collect()
+        reel.entries.range(start..).take(most).cloned().collect()
     }
 
     fn recorded(&self, last: u64) {

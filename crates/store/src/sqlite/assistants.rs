@@ -46,7 +46,7 @@ impl Assistants for SqliteStore {
 
     async fn assistant(&self, id: &AssistantId) -> Result<Option<Assistant>, StoreError> {
         let id = id.clone();
-        self.read(move |db| Ok(find(db, &id)?.map(|(_, assistant)| assistant))).await
+        self.look_up(move |db| Ok(find(db, &id)?.map(|(_, assistant)| assistant))).await
     }
 
     async fn patch_assistant(

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_runtime::port::StoreError;
 use rusqlite::Connection;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{connection, failure, gone};
 
@@ -25,12 +25,12 @@ struct Pool {
     path: PathBuf,
     /// Opened on first use. The lock is held only to take one out or put one back.
     idle: Mutex<Vec<Connection>>,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
 }
 
 impl Readers {
     pub(super) fn new(path: PathBuf) -> Self {
-        let pool = Pool { path, idle: Mutex::default(), slots: Semaphore::new(READERS) };
+        let pool = Pool { path, idle: Mutex::default(), slots: Arc::new(Semaphore::new(READERS)) };
         Self { pool: Arc::new(pool) }
     }
 
@@ -38,22 +38,55 @@ impl Readers {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let _slot = self.pool.slots.acquire().await.map_err(|_| gone())?;
+        let slot = Arc::clone(&self.pool.slots).acquire_owned().await.map_err(|_| gone())?;
         let pool = Arc::clone(&self.pool);
         let read = tokio::task::spawn_blocking(move || {
-            let idle = pool.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let idle = pool.take();
             let connection = match idle {
                 Some(connection) => connection,
                 None => connection::reader(&pool.path).map_err(failure)?,
             };
-            let done = one_view(&connection, work);
-            // One that is stuck in its view is not for anybody else.
-            if connection.is_autocommit() {
-                pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            }
-            done
+            Lent { connection, pool: &pool, _slot: slot }.run(work)
         });
         read.await.unwrap_or_else(|error| Err(StoreError::failed("a read was cut off", error)))
+    }
+
+    /// As [`Readers::run`], without another thread where a connection is idle: for what is found by its key, which takes
+    /// less time than to hand it over.
+    pub(super) async fn look_up<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if let Ok(slot) = Arc::clone(&self.pool.slots).try_acquire_owned()
+            && let Some(connection) = self.pool.take()
+        {
+            return Lent { connection, pool: &self.pool, _slot: slot }.run(work);
+        }
+        self.run(work).await
+    }
+}
+
+impl Pool {
+    fn take(&self) -> Option<Connection> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
+
+/// A connection in the hands of one reader.
+struct Lent<'a> {
+    connection: Connection,
+    pool: &'a Pool,
+    _slot: OwnedSemaphorePermit,
+}
+
+impl Lent<'_> {
+    fn run<T>(self, work: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let done = one_view(&self.connection, work);
+        // One that is stuck in its view is not for anybody else.
+        if self.connection.is_autocommit() {
+            self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.connection);
+        }
+        done
     }
 }
 

@@ -83,7 +83,7 @@ impl Runs for SqliteStore {
 
     async fn run(&self, id: &RunId) -> Result<Option<Run>, StoreError> {
         let id = id.clone();
-        self.read(move |db| find(db, &id)).await
+        self.look_up(move |db| find(db, &id)).await
     }
 
     async fn runs(&self, query: &RunQuery) -> Result<Vec<Run>, StoreError> {

@@ -27,7 +27,7 @@ impl Threads for SqliteStore {
 
     async fn thread(&self, id: &ThreadId) -> Result<Option<Thread>, StoreError> {
         let id = id.clone();
-        self.read(move |db| Ok(find(db, &id)?.map(|(_, thread)| thread))).await
+        self.look_up(move |db| Ok(find(db, &id)?.map(|(_, thread)| thread))).await
     }
 
     async fn patch_thread(&self, id: &ThreadId, patch: ThreadPatch) -> Result<Option<Thread>, StoreError> {
