@@ -19,8 +19,10 @@ use super::process::{Served, run};
 use crate::model::ModelProcess;
 use crate::{Row, median};
 
-/// How many turns are taken together: a disk writes pages, not bytes.
+/// How many turns are looked at together.
 const WINDOW: usize = 10;
+/// How many such windows are taken together: every twenty turns or so SQLite writes its log back, all at once.
+const WINDOWS: usize = 10;
 
 pub async fn bytes_per_turn(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Row>> {
     let http = hart_models::http::client()?;
@@ -43,13 +45,24 @@ pub async fn bytes_per_turn(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Row
             before = now;
         }
     }
-    let (early, late) = (windows.get(1).copied().unwrap_or(0.0), windows.last().copied().unwrap_or(0.0));
+    let last = windows.len().saturating_sub(WINDOWS);
+    let (early, late) = (mean(windows.iter().skip(1).take(WINDOWS)), mean(windows.iter().skip(last)));
+    let (first, all) = ((1 + WINDOWS) * WINDOW, windows.len() * WINDOW);
     Ok(vec![Row {
-        measure: format!("`hart serve`, written per turn, at turn {} / {}", 2 * WINDOW, sizes.turns),
+        measure: format!(
+            "`hart serve`, written per turn, {} to {first} / {} to {all}",
+            WINDOW + 1,
+            last * WINDOW + 1
+        ),
         hart: format!("{early:.1} / {late:.1} KB"),
         floor: "–".into(),
         target: "constant",
     }])
+}
+
+fn mean<'a>(figures: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
+    let count = figures.len().max(1) as f64;
+    figures.sum::<f64>() / count
 }
 
 pub async fn search(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Row>> {
