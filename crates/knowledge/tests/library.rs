@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hart_knowledge::skills::{
     Inspected, InstallOptions, Library, LibraryConfig, NotInLibrary, Root, TroubleKind,
 };
+use hart_testkit::eventually_here;
 
 use crate::shelf::{Shelf, later, manifest, names};
 
@@ -69,6 +70,18 @@ fn that_nothing_has_changed_is_known_without_looking_until_anything_has() {
         assert!(shelf.unchanged().is_none(), "{what}: also for the next, until somebody looks");
         assert!(!Arc::ptr_eq(&shelf.catalogue(), &before), "something is {what}");
     }
+}
+
+/// The kernel tells of changes by the name they were made under.
+#[test]
+fn a_change_that_nobody_tells_of_is_seen_a_little_later() {
+    let shelf = Shelf::new();
+    shelf.skill("skills/custom/charts", "charts", "Draws charts");
+    let elsewhere = shelf.path("elsewhere.md");
+    fs::hard_link(shelf.path("skills/custom/charts/SKILL.md"), &elsewhere).unwrap();
+    let before = shelf.catalogue();
+    fs::write(&elsewhere, manifest("charts", "Draws other charts")).unwrap();
+    eventually_here("it is seen", || (!Arc::ptr_eq(&shelf.catalogue(), &before)).then_some(()));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Whether anything happened to files since they were read, without asking about each of them.
 //!
-//! Invariant: quiet means that nobody on this machine has written, made or removed any of them by a call. What another
-//! machine does to a shared disk is not told, nor what is written to mapped memory: whoever relies on this looks for
-//! itself from time to time.
+//! Invariant: quiet means that nobody on this machine has written, made or removed any of them by its name. What another
+//! machine does to a shared disk is not told, nor what is written to mapped memory or by another name of the same file:
+//! whoever relies on this looks for itself from time to time.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
