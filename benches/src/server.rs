@@ -2,6 +2,7 @@
 //!
 //! Invariant: every part starts a server of its own over an empty data directory.
 
+mod asked;
 mod load;
 mod process;
 mod stored;

@@ -1,16 +1,15 @@
 //! Many runs at once, next to what the model alone delivers to as many clients.
 //!
-//! Invariant: both ask the model equally often.
+//! Invariant: both send the model the same bytes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use hart_testkit::BenchScript;
 use serde_json::json;
 
-use super::Sizes;
 use super::process::{Served, run};
+use super::{Sizes, asked};
 use crate::model::ModelProcess;
 use crate::{Row, floor, percentile};
 
@@ -25,10 +24,12 @@ pub async fn concurrent_runs(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Ro
         delay: Some(Duration::from_millis(20)),
         ..BenchScript::default()
     };
+    let body = run(&["updates"]);
+    let asked = asked::bodies(hart, &http, &script, &body).await?;
     let model = ModelProcess::start(&script)?;
     let home = tempfile::tempdir()?;
     let served = Served::start(hart, home.path(), &model.base_url)?;
-    let body = run(&["updates"]).to_string();
+    let body = body.to_string();
     let cpu = served.cpu()?;
     let (ours, times) = at_once(sizes.concurrent, || {
         let request = http.post(format!("{}/runs/wait", served.url)).body(body.clone());
@@ -40,13 +41,11 @@ pub async fn concurrent_runs(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Ro
     })
     .await?;
     let (cpu, resident) = (served.cpu()? - cpu, served.resident()?);
-    let question =
-        Bytes::from_static(br#"{"model":"bench","stream":true,"messages":[{"role":"user","content":"go"}]}"#);
     let (theirs, _) = at_once(sizes.concurrent, || {
-        let (http, base_url, question) = (http.clone(), model.base_url.clone(), question.clone());
+        let (http, base_url, asked) = (http.clone(), model.base_url.clone(), asked.clone());
         async move {
-            for _ in 0..=TURNS {
-                floor::exchange(&http, &base_url, question.clone()).await?;
+            for body in asked {
+                floor::exchange(&http, &base_url, body).await?;
             }
             Ok(())
         }

@@ -11,23 +11,25 @@ use hart_testkit::BenchScript;
 use memchr::memmem;
 use serde_json::{Value, json};
 
-use super::Sizes;
 use super::process::{Served, run};
+use super::{Sizes, asked};
 use crate::model::ModelProcess;
 use crate::{Row, floor, median};
 
 pub async fn first_token(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Row>> {
     let http = hart_models::http::client()?;
-    let model = ModelProcess::start(&BenchScript { tokens: 4, ..BenchScript::default() })?;
+    let (script, body) = (BenchScript { tokens: 4, ..BenchScript::default() }, run(&["messages-tuple"]));
+    let asked = asked::bodies(hart, &http, &script, &body).await?.swap_remove(0);
+    let model = ModelProcess::start(&script)?;
     let home = tempfile::tempdir()?;
     let served = Served::start(hart, home.path(), &model.base_url)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..sizes.first_tokens {
-        ours.push(until_message(&http, &served, &run(&["messages-tuple"])).await?);
-        let (asked, mut first) = (Instant::now(), None);
-        floor::stream(&http, &model.base_url, question(), |piece| {
+        ours.push(until_message(&http, &served, &body).await?);
+        let (begun, mut first) = (Instant::now(), None);
+        floor::stream(&http, &model.base_url, asked.clone(), |piece| {
             if first.is_none() && memmem::find(piece, b"\"content\"").is_some() {
-                first = Some(asked.elapsed());
+                first = Some(begun.elapsed());
             }
         })
         .await?;

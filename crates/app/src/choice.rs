@@ -292,14 +292,13 @@ fn on_the_page(workshop: &Workshop) -> Vec<(ModelConfig, Reason)> {
     workshop.connections.all().iter().filter_map(candidate).collect()
 }
 
-fn with_key(workshop: &Workshop) -> Vec<Result<(ModelConfig, Reason), EnvError>> {
-    let found = discover::from_env(&|name| workshop.env.get(name).map(str::to_owned));
+fn with_key(workshop: &Workshop) -> impl Iterator<Item = Result<(ModelConfig, Reason), EnvError>> {
     let candidate = |mut config: ModelConfig| {
         config.max_retries = retries(workshop);
         let variable = Preset::find(config.provider).and_then(|preset| preset.key_env.first());
         (config, Reason::Key(variable.unwrap_or(&"a key")))
     };
-    found.into_iter().map(|found| found.map(candidate)).collect()
+    workshop.with_keys.iter().map(move |found| found.clone().map(candidate))
 }
 
 async fn on_loopback(workshop: &Workshop) -> Vec<(ModelConfig, Reason)> {

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use hart_agent::SkillLists;
 use hart_knowledge::skills::Library;
+use hart_models::ModelConfig;
+use hart_models::discover::{self, EnvError};
 use hart_runtime::recording::Mask;
 use hart_sandbox::{LocalSandboxProvider, ThreadDirs};
 use hart_types::UserId;
@@ -24,6 +26,8 @@ use crate::{Env, recording, wire};
 pub(crate) struct Workshop {
     pub(crate) config: Arc<AppConfig>,
     pub(crate) env: Env,
+    /// The models that keys in the environment give.
+    pub(crate) with_keys: Vec<Result<ModelConfig, EnvError>>,
     pub(crate) http: reqwest::Client,
     pub(crate) calls: hart_models::Context,
     pub(crate) sandboxes: Arc<LocalSandboxProvider>,
@@ -76,6 +80,7 @@ impl Workshop {
             agents: Arc::new(AgentFolders::in_home(&config.home)),
             mask: recording::mask(&config, &env, &connections),
             told: Told::default(),
+            with_keys: discover::from_env(&|name| env.get(name).map(str::to_owned)),
             connections,
             extensions,
             env,

@@ -57,7 +57,8 @@ async fn heeding<F: Future>(cx: &RunContext, mut work: Pin<&mut F>) -> Result<F:
     }
 }
 
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic said.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text =
         panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()

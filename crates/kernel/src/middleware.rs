@@ -234,5 +234,5 @@ pub trait ToolCore: Send + Sync {
 
 pub(crate) fn short_type_name<T: ?Sized>() -> &'static str {
     let full = std::any::type_name::<T>();
-    full.rsplit("::").next().unwrap_or(full)
+    full.rsplit(':').next().unwrap_or(full)
 }

@@ -91,10 +91,15 @@ async fn stream(cx: &RunContext, model: &dyn ChatModel, request: ChatRequest) ->
                 return Ok(*message);
             }
         };
-        if told.as_ref() != Some(&id) {
+        let is_first = told.as_ref() != Some(&id);
+        if is_first {
             told = Some(id.clone());
         }
         cx.emit(AgentEvent::MessageChunk(Box::new(fragment.into_message(&id)))).await;
+        if is_first {
+            // Whoever waits for the first word has it before the rest is read, which may be all there.
+            tokio::task::yield_now().await;
+        }
     }
     Err(ModelError::cut_short(&model.profile().name))
 }

@@ -3,6 +3,7 @@
 //! Invariant: the tail stays last, and an anchor that cannot be honoured is an error, never a guess.
 
 use std::any::{Any, TypeId};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -267,13 +268,11 @@ impl Chain {
     }
 
     fn distinct(&self) -> Result<(), ChainError> {
-        for (at, link) in self.links.iter().enumerate() {
-            let name = link.middleware.name();
-            if self.links.iter().take(at).any(|earlier| earlier.middleware.name() == name) {
-                return Err(ChainError::DuplicateName { name });
-            }
+        let mut names = HashSet::with_capacity(self.links.len());
+        match self.links.iter().map(|link| link.middleware.name()).find(|name| !names.insert(*name)) {
+            Some(name) => Err(ChainError::DuplicateName { name }),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -221,7 +221,8 @@ impl<'a> Execution<'a> {
     /// `from` is the middleware to begin with: the ones before it had their turn before the pause.
     async fn forward(&mut self, hook: Hook, from: Option<&str>) -> Result<Option<Goto>, Stop> {
         let chain = &self.agent.chain;
-        let start = chain.iter().position(|middleware| Some(middleware.name()) == from).unwrap_or(0);
+        let place = |from| chain.iter().position(|middleware| middleware.name() == from);
+        let start = from.and_then(place).unwrap_or(0);
         for middleware in chain.iter().skip(start) {
             let command = self.call(hook, middleware.as_ref()).await?;
             if let Some(goto) = self.obey(middleware.name(), command).await? {
@@ -233,7 +234,8 @@ impl<'a> Execution<'a> {
 
     async fn backward(&mut self, hook: Hook, from: Option<&str>) -> Result<Option<Goto>, Stop> {
         let chain = &self.agent.chain;
-        let start = chain.iter().rev().position(|middleware| Some(middleware.name()) == from).unwrap_or(0);
+        let place = |from| chain.iter().rev().position(|middleware| middleware.name() == from);
+        let start = from.and_then(place).unwrap_or(0);
         for middleware in chain.iter().rev().skip(start) {
             let command = self.call(hook, middleware.as_ref()).await?;
             if let Some(goto) = self.obey(middleware.name(), command).await? {

@@ -229,6 +229,26 @@ async fn streamed_fragments_carry_the_final_messages_id() {
 }
 
 #[tokio::test]
+async fn whoever_waits_for_the_first_word_has_it_before_the_rest_is_read() {
+    let ears = Arc::new(Ears::default());
+    let agent = Agent::builder(script([say("hello")])).build().unwrap();
+    let cx = cx().with_events(ears.clone());
+    let listener = async {
+        loop {
+            let is_word = |event: &&AgentEvent| matches!(event, AgentEvent::MessageChunk(_));
+            let words = ears.0.lock().unwrap().iter().filter(is_word).count();
+            if words > 0 {
+                return words;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let (report, words) = tokio::join!(agent.run(ask("hi"), &cx), listener);
+    report.outcome.unwrap();
+    assert_eq!(words, 1);
+}
+
+#[tokio::test]
 async fn a_hook_that_always_jumps_meets_the_limit() {
     struct Circle;
     #[async_trait]

@@ -107,7 +107,7 @@ pub struct ModelConfig {
     declared: Declared,
 }
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelConfigError {
     #[error("a model entry needs `{key}`{}", of(.name))]

@@ -58,7 +58,7 @@ const fn known(provider: &'static str, key: &'static str, model: &'static str) -
 }
 
 /// A variable of the environment that cannot be used.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {variable} is wrong: {}", told(.why))]
 pub struct EnvError {
     pub variable: &'static str,

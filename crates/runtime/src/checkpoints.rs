@@ -5,15 +5,20 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use hart_kernel::{CheckpointError, Checkpointer, Node, Step, async_trait};
 use hart_types::{CheckpointId, Durability, ThreadId};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::port::{Lease, Progress, Store, StoreError};
 use crate::tape::{Hold, Tape};
+
+/// The model is on its way meanwhile, and its first word is what somebody waits for.
+const NOT_URGENT: Duration = Duration::from_millis(5);
 
 pub(crate) struct StepLog {
     to: Arc<Destination>,
@@ -34,7 +39,8 @@ pub(crate) struct StepLog {
 enum UnderWay {
     #[default]
     Nothing,
-    Write(JoinHandle<Written>),
+    /// The second is told when somebody waits for it.
+    Write(JoinHandle<Written>, Arc<Notify>),
     /// A write failed, and whoever comes later must not think that all is written.
     Failed,
 }
@@ -98,14 +104,21 @@ impl StepLog {
         if held.is_empty() { Ok(()) } else { self.to.write(thread, held.into(), None).await }
     }
 
-    async fn write_behind(&self, thread: &ThreadId, steps: Arc<[Step]>, hold: Option<Hold>) {
+    /// `wait` is how long it stays out of the way of what is more urgent, unless somebody waits for it.
+    async fn write_behind(&self, thread: &ThreadId, steps: Arc<[Step]>, hold: Option<Hold>, wait: Duration) {
         let mut under_way = self.under_way.lock().await;
         let mut earlier = std::mem::take(&mut *under_way);
         let (to, thread) = (Arc::clone(&self.to), thread.clone());
-        *under_way = UnderWay::Write(self.tasks.spawn(async move {
+        let awaited = Arc::new(Notify::new());
+        let hurry = Arc::clone(&awaited);
+        let writing = self.tasks.spawn(async move {
+            if !wait.is_zero() {
+                let _ = tokio::time::timeout(wait, hurry.notified()).await;
+            }
             earlier.finished().await?;
             to.write(&thread, steps, hold).await
-        }));
+        });
+        *under_way = UnderWay::Write(writing, awaited);
     }
 
     /// Whether the run need not wait for the disk: a model that is asked next changes nothing, so the step has as long
@@ -115,12 +128,10 @@ impl StepLog {
         self.to.run.is_some() && self.to.call.is_none() && next == Node::Model.name()
     }
 
-    /// Keeps readers from what comes behind a step until it is on the disk. Not behind the run's input: another attempt
-    /// would take that in again from the record of the run, under the same names.
-    fn hold(&self, steps: &[Step]) -> Option<Hold> {
-        let is_recorded = self.input.is_some() && self.input.as_ref() == steps.last().map(|last| &last.id);
-        let (_, tape) = self.to.run.as_ref().filter(|_| !is_recorded)?;
-        Some(Hold::on(tape))
+    /// Whether they are the run's input, which another attempt would take in again from the record of the run, under the
+    /// same names.
+    fn are_recorded(&self, steps: &[Step]) -> bool {
+        self.input.is_some() && self.input.as_ref() == steps.last().map(|last| &last.id)
     }
 }
 
@@ -130,7 +141,10 @@ impl UnderWay {
         match self {
             Self::Nothing => Ok(()),
             Self::Failed => Err(cut_off("an earlier step was not written")),
-            Self::Write(writing) => writing.await.unwrap_or_else(|_| Err(cut_off("a write was cut off"))),
+            Self::Write(writing, awaited) => {
+                awaited.notify_one();
+                writing.await.unwrap_or_else(|_| Err(cut_off("a write was cut off")))
+            }
         }
     }
 }
@@ -179,9 +193,14 @@ impl Checkpointer for StepLog {
     async fn append(&self, thread: &ThreadId, steps: Arc<[Step]>) -> Result<(), CheckpointError> {
         self.empty.store(false, Ordering::Relaxed);
         match self.durability {
+            Durability::Sync if self.has_time(&steps) && self.are_recorded(&steps) => {
+                self.write_behind(thread, steps, None, NOT_URGENT).await;
+                Ok(())
+            }
             Durability::Sync if self.has_time(&steps) => {
-                let hold = self.hold(&steps);
-                self.write_behind(thread, steps, hold).await;
+                // Readers are kept from what comes behind a step until it is on the disk.
+                let hold = self.to.run.as_ref().map(|(_, tape)| Hold::on(tape));
+                self.write_behind(thread, steps, hold, Duration::ZERO).await;
                 Ok(())
             }
             Durability::Sync => {
@@ -189,7 +208,7 @@ impl Checkpointer for StepLog {
                 self.to.write(thread, steps, None).await
             }
             Durability::Async => {
-                self.write_behind(thread, steps, None).await;
+                self.write_behind(thread, steps, None, Duration::ZERO).await;
                 Ok(())
             }
             Durability::Exit => {

@@ -99,6 +99,14 @@ impl Follower {
         }
     }
 
+    /// Waits for the end of a run of this process and goes to the last state that memory has of it. Whoever wants
+    /// nothing else need not be woken by every event.
+    pub async fn skip_to_last_state(&mut self) {
+        let Some(tape) = &self.tape else { return };
+        tape.over().await;
+        self.cursor = self.cursor.max(tape.before_last_state());
+    }
+
     /// The next event, if nothing has to be waited for.
     pub(crate) async fn at_hand(&mut self) -> Result<AtHand, StoreError> {
         loop {

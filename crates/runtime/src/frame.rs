@@ -103,7 +103,7 @@ impl Renderer {
                 if let (true, Some(values)) = (self.has(StreamMode::Values), values) {
                     add("values".into(), with_interrupts(values, interrupts.as_deref()));
                 }
-                if self.has(StreamMode::Checkpoints) || self.has(StreamMode::Debug) {
+                if self.tells_of(StreamMode::Checkpoints) {
                     let payload = self.checkpoint(step, values, interrupts.as_deref().unwrap_or_default());
                     self.add_debugged(
                         StreamMode::Checkpoints,
@@ -127,14 +127,16 @@ impl Renderer {
             }
             LogEvent::Chunk { task, message } => self.message(task, message, true, &mut add),
             LogEvent::Message { task, message } => self.message(task, message, false, &mut add),
-            LogEvent::TaskStarted { task, input } => {
+            LogEvent::TaskStarted { task, input } if self.tells_of(StreamMode::Tasks) => {
                 let payload = json!({
                     "id": task.id, "name": task.node, "input": input, "triggers": triggers(task),
                     "metadata": self.about_run(),
                 });
                 self.add_debugged(StreamMode::Tasks, "task", task.step, payload, entry, &mut add);
             }
-            LogEvent::TaskFinished { task, result, error, interrupts } => {
+            LogEvent::TaskFinished { task, result, error, interrupts }
+                if self.tells_of(StreamMode::Tasks) =>
+            {
                 let interrupts: Vec<Value> = interrupts.iter().map(asked).collect();
                 let payload = json!({
                     "id": task.id, "name": task.node, "error": error, "result": result, "interrupts": interrupts,
@@ -160,6 +162,11 @@ impl Renderer {
 
     fn has(&self, mode: StreamMode) -> bool {
         self.modes.contains(&mode)
+    }
+
+    /// Under its own name, or as `debug` wraps it.
+    fn tells_of(&self, mode: StreamMode) -> bool {
+        self.has(mode) || self.has(StreamMode::Debug)
     }
 
     fn message(

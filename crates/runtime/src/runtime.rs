@@ -16,7 +16,7 @@ mod telemetry;
 mod threads;
 mod worker;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -68,6 +68,8 @@ struct Inner {
     suspect: Arc<Semaphore>,
     /// Runs that were admitted here and whose log is still at hand.
     live: Mutex<HashMap<RunId, Arc<Live>>>,
+    /// Those of them that have ended, oldest first. Taken before `live`.
+    lingering: Mutex<VecDeque<RunId>>,
     /// What states look like, by thread: messages are encoded once.
     encoders: Mutex<HashMap<(ThreadId, Spelling), Arc<ValuesEncoder>>>,
     /// Tell those who follow a thread that something happens on it.
@@ -173,6 +175,7 @@ impl Runtime {
             signs: Mutex::default(),
             suspect: Arc::new(Semaphore::new(1)),
             live: Mutex::default(),
+            lingering: Mutex::default(),
             encoders: Mutex::default(),
             doorbells: Arc::default(),
             registered: Mutex::default(),
@@ -222,7 +225,6 @@ impl Runtime {
     /// Admits a run. It is on its way when this returns, whether or not anybody follows it.
     pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
         let expected = self.expected(request).await?;
-        self.inner.make_early(&expected.0, &expected.1);
         let runtime = self.clone();
         // Whoever asks may go away in the middle; what was taken in by then must be executed all the same.
         let starting = async move { runtime.admit_at_once(expected).await };
@@ -233,8 +235,9 @@ impl Runtime {
     /// to the disk: nobody is shown anything of it until then, and no effect begins.
     async fn admit_at_once(&self, (run, live, request): Expected) -> Result<Run, StartError> {
         let thread = run.thread.clone();
+        let admitting = self.inner.store.admit_at_once(run.clone(), request, &self.inner.node);
         let AtOnce { admission, claimed, written } =
-            match self.inner.store.admit_at_once(run.clone(), request, &self.inner.node).await {
+            match self.inner.make_during(admitting, &run, &live).await {
                 Ok(at_once) => at_once,
                 Err(error) => return self.decided(run, Err(error)).await,
             };

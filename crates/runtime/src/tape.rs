@@ -15,6 +15,7 @@ use std::time::Duration;
 use hart_kernel::{Clock, Reached};
 use hart_types::{EventId, RunId, ThreadId};
 use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
 
 use crate::event::{LogEvent, Logged};
 use crate::failure::chain;
@@ -24,14 +25,15 @@ pub(crate) use self::hold::Hold;
 pub(crate) use self::reading::Reading;
 pub(crate) use self::recorder::Turn;
 
-/// How many events stay at hand for readers that are a little behind; others read from the store.
+/// How many events stay at hand for readers that are a little behind, and how long; others read from the store.
 const KEPT: usize = 1024;
+const YOUNG: Duration = Duration::from_secs(1);
 /// How many may wait for the disk before the run does.
 const WAITING: usize = 8192;
 /// How much a reader takes at once. One that stands still keeps from leaving memory what it has taken.
 const TAKEN: usize = 8 << 10;
 
-/// How many events may follow the one that asks.
+/// How many events may follow the one that asks. So many stay in any case.
 const LAST_WORDS: usize = 16;
 
 /// An event becomes at most this many frames of one reader, each with a number of its own.
@@ -75,6 +77,8 @@ pub(crate) struct Tape {
     /// Tells the recorder not to wait for more.
     hurry: Notify,
     readers: AtomicUsize,
+    /// Nothing follows here.
+    over: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +100,20 @@ struct Reel {
 }
 
 impl Reel {
+    /// Lets go of what is on the disk and more than readers need who are not far behind.
+    fn let_go(&mut self) {
+        let young = self.last_ms.saturating_sub(u64::try_from(YOUNG.as_millis()).unwrap_or(u64::MAX));
+        while let Some(oldest) = self.entries.front() {
+            let is_surplus =
+                self.entries.len() > KEPT || (self.entries.len() > LAST_WORDS && oldest.id.ms < young);
+            if !is_surplus || oldest.id.seq > self.durable {
+                return;
+            }
+            self.dropped = oldest.id.seq;
+            self.entries.pop_front();
+        }
+    }
+
     /// How many of the entries readers may see.
     fn shown(&self) -> usize {
         match self.holds.front() {
@@ -128,6 +146,7 @@ impl Tape {
             writing: tokio::sync::Mutex::default(),
             hurry: Notify::new(),
             readers: AtomicUsize::new(0),
+            over: CancellationToken::new(),
         }
     }
 
@@ -220,6 +239,7 @@ impl Tape {
         reel.closed = true;
         drop(reel);
         self.bump();
+        self.over.cancel();
         self.hurry.notify_one();
     }
 
@@ -227,6 +247,7 @@ impl Tape {
     pub(crate) fn leave(&self) {
         self.reel().left = true;
         self.bump();
+        self.over.cancel();
         self.hurry.notify_one();
     }
 
@@ -250,6 +271,20 @@ impl Tape {
         let reel = self.reel();
         let last = reel.shown().checked_sub(1).and_then(|last| reel.entries.get(last));
         last.map_or(reel.dropped, |entry| entry.id.seq)
+    }
+
+    /// Returns when nothing follows here.
+    pub(crate) async fn over(&self) {
+        self.over.cancelled().await;
+    }
+
+    /// The number before the newest state of the run's own agent, if memory has it.
+    pub(crate) fn before_last_state(&self) -> Option<u64> {
+        let reel = self.reel();
+        let is_state = |entry: &&Arc<Entry>| {
+            entry.logged.namespace.is_empty() && matches!(entry.logged.event, LogEvent::Values { .. })
+        };
+        reel.entries.iter().rev().find(is_state).map(|entry| entry.id.seq - 1)
     }
 
     /// The number up to which the store alone has what there is.

@@ -24,6 +24,9 @@ struct Clockmaker {
 
 struct Makers(Arc<Clockmaker>);
 
+/// Where the hand must not stand.
+const BROKEN: usize = 13;
+
 #[async_trait]
 impl AgentFactory for Makers {
     fn agents(&self) -> Vec<AgentInfo> {
@@ -32,6 +35,7 @@ impl AgentFactory for Makers {
 
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
         self.0.made.fetch_add(1, Ordering::SeqCst);
+        assert_ne!(self.0.hand.load(Ordering::SeqCst), BROKEN, "the spring is broken");
         self.reader(&request.agent, request.checkpointer.clone())
     }
 
@@ -62,11 +66,9 @@ impl ChatModel for Stopped {
     }
 }
 
-#[tokio::test]
-async fn a_run_that_waits_has_an_agent_of_the_time_when_it_begins() {
-    let dir = tempfile::tempdir().unwrap();
+async fn world(dir: &tempfile::TempDir, hand: usize) -> (World, Arc<Clockmaker>) {
     let maker = Arc::new(Clockmaker {
-        hand: AtomicUsize::new(1),
+        hand: AtomicUsize::new(hand),
         made: AtomicUsize::new(0),
         asked: Semaphore::new(0),
         answers: Semaphore::new(0),
@@ -77,7 +79,29 @@ async fn a_run_that_waits_has_an_agent_of_the_time_when_it_begins() {
         workspaces: Arc::new(NoWorkspaces),
         clock: Arc::new(SystemClock),
     };
-    let world = World::of(Runtime::open(parts).await.unwrap());
+    (World::of(Runtime::open(parts).await.unwrap()), maker)
+}
+
+#[tokio::test]
+async fn a_run_whose_agent_panics_while_it_is_made_fails_and_the_thread_is_usable() {
+    let dir = tempfile::tempdir().unwrap();
+    let (world, maker) = world(&dir, BROKEN).await;
+    let failed = world.start("t", "a").await;
+    let failed = world.ended(&failed.id).await;
+    assert_eq!(failed.status, RunStatus::Error);
+    let why = failed.error.unwrap().message;
+    assert!(why.contains("the spring is broken"), "{why}");
+
+    maker.hand.store(1, Ordering::SeqCst);
+    maker.answers.add_permits(1);
+    let run = world.start("t", "b").await;
+    assert_eq!(world.ended(&run.id).await.status, RunStatus::Success);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_has_an_agent_of_the_time_when_it_begins() {
+    let dir = tempfile::tempdir().unwrap();
+    let (world, maker) = world(&dir, 1).await;
     let first = world.start("t", "a").await;
     in_time("the model is asked", maker.asked.acquire()).await.unwrap().forget();
     assert_eq!(maker.made.load(Ordering::SeqCst), 1, "one agent for a run that begins at once");

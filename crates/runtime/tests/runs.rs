@@ -44,6 +44,7 @@ async fn a_run_without_a_thread_leaves_none() {
     world.runtime.wait(&run.id).await;
     world.runtime.close(std::time::Duration::from_secs(5)).await;
     assert!(world.runtime.store().thread(&run.thread).await.unwrap().is_none());
+    assert!(world.runtime.kept(&run.id).await.unwrap().is_none(), "its log is still at hand");
 }
 
 #[tokio::test]

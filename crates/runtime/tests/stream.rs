@@ -1,6 +1,6 @@
 //! The stream is the log: any reader, from any point, gets the same.
 
-use hart_runtime::{After, StartRun};
+use hart_runtime::{After, LogEvent, StartRun};
 use hart_testkit::{eventually, in_time};
 use hart_types::StreamMode::{self, MessagesTuple, Updates, Values};
 use serde_json::{Value, json};
@@ -30,6 +30,20 @@ async fn frames_come_in_langgraphs_order() {
     for key in ["langgraph_node", "langgraph_step", "langgraph_checkpoint_ns", "run_id", "thread_id"] {
         assert!(!chunks[0][1][key].is_null(), "{key}");
     }
+}
+
+#[tokio::test]
+async fn whoever_wants_the_last_state_alone_is_told_nothing_else() {
+    let world = World::new().await;
+    let run = world.start("t", "SAY hello big world").await;
+    let mut reader = world.runtime.follow(&run.id, After::Start);
+    in_time("the run ends", reader.skip_to_last_state()).await;
+    let state = reader.next().await.unwrap().unwrap();
+    assert!(matches!(state.logged.event, LogEvent::Values { .. }), "{state:?}");
+    assert!(state.is_at_hand());
+    let end = reader.next().await.unwrap().unwrap();
+    assert!(matches!(end.logged.event, LogEvent::Ended { .. }), "{end:?}");
+    assert!(reader.next().await.unwrap().is_none());
 }
 
 #[tokio::test]

@@ -79,10 +79,15 @@ impl ThreadDirs {
 
     /// Makes what is missing, for the owner alone.
     pub fn create(&self) -> io::Result<()> {
-        for dir in self.all() {
-            DirBuilder::new().recursive(true).mode(0o700).create(dir.as_path())?;
-        }
-        Ok(())
+        let make = |dir: &Path| DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        // From the outermost on, so that none is tried in vain.
+        make(&self.thread)?;
+        make(&self.thread.join(USER_DATA))?;
+        self.all().iter().try_for_each(|dir| make(dir.as_path()))
+    }
+
+    pub(crate) fn are_there(&self) -> bool {
+        self.all().iter().all(|dir| dir.as_path().is_dir())
     }
 
     /// Gives everything in the thread's directories to `owner`, unless that was done before.
@@ -121,9 +126,11 @@ impl ThreadDirs {
     }
 
     fn dir(&self, name: &str) -> HostPath {
-        HostPath::new(self.thread.join("user-data").join(name))
+        HostPath::new(self.thread.join(USER_DATA).join(name))
     }
 }
+
+const USER_DATA: &str = "user-data";
 
 /// Lets a group read a tree that stays hart's, and nobody else: what others may read already is left alone.
 pub(crate) fn let_read(path: &Path, group: u32) -> io::Result<()> {

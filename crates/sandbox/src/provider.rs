@@ -57,6 +57,12 @@ impl Shared {
         &self.setting().report
     }
 
+    /// Whose the files of threads must become, where commands are run by somebody who is not hart.
+    fn new_owner(&self) -> Option<u32> {
+        let is_root = rustix::process::geteuid().is_root();
+        is_root.then(|| self.setting().identity.owner()).flatten()
+    }
+
     pub(crate) fn capabilities(&self) -> Capabilities {
         let tier = self.tier().tier;
         let network = match (tier, &self.config.network) {
@@ -183,6 +189,14 @@ impl SandboxProvider for LocalSandboxProvider {
             });
         }
         let dirs = self.thread_dirs(thread, user);
+        let id =
+            SandboxId::from(format!("local:{}:{}", safe_name(user.as_str()), safe_name(thread.as_str())));
+        if let Some(known) = self.get(&id).await
+            && self.shared.new_owner().is_none()
+            && dirs.are_there()
+        {
+            return Ok(known);
+        }
         let roots = self.roots(&dirs);
         let shared = Arc::clone(&self.shared);
         // What hart made itself. A folder of the operator's own stays as it is.
@@ -190,9 +204,7 @@ impl SandboxProvider for LocalSandboxProvider {
         let skills: Vec<_> = skills.chain([dirs.of_user().skills().as_path().to_owned()]).collect();
         let create = move || {
             dirs.create()?;
-            if rustix::process::geteuid().is_root()
-                && let Some(owner) = shared.setting().identity.owner()
-            {
+            if let Some(owner) = shared.new_owner() {
                 dirs.give_to(owner)?;
                 for skills in skills {
                     match let_read(&skills, owner) {
@@ -212,8 +224,6 @@ impl SandboxProvider for LocalSandboxProvider {
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
             .map_err(|source| SandboxError::io(&VPath::root(WORKSPACE), source))?;
-        let id = format!("local:{}:{}", safe_name(user.as_str()), safe_name(thread.as_str()));
-        let id = SandboxId::from(id);
         let mut sandboxes = self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner);
         if sandboxes.len() >= KEPT {
             sandboxes.retain(|_, sandbox| Arc::strong_count(sandbox) > 1);

@@ -23,6 +23,16 @@ async fn a_thread_has_one_sandbox_at_a_time() {
 }
 
 #[tokio::test]
+async fn a_folder_that_was_deleted_meanwhile_is_made_again() {
+    let place = Place::new().await;
+    std::fs::remove_dir_all(place.workspace()).unwrap();
+    let again = place.provider.acquire(&ThreadId::from("thread"), &UserId::from("user")).await.unwrap();
+    assert!(Arc::ptr_eq(&again, &place.sandbox));
+    again.write(&path("there"), b"x", WriteMode::Overwrite).await.unwrap();
+    assert!(place.workspace().join("there").exists());
+}
+
+#[tokio::test]
 async fn files_outlive_their_sandbox() {
     let place = Place::new().await;
     let (thread, user) = (ThreadId::from("t"), UserId::from("u"));

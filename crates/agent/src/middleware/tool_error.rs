@@ -2,14 +2,13 @@
 //!
 //! Invariant: a question and a cancellation pass through; nothing else that a tool does ends the run, unless strict.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use hart_kernel::{
     Command, HookError, Middleware, ModelErrorKind, RunContext, ToolNext, ToolOutcome, ToolRequest,
-    async_trait,
+    async_trait, panic_text,
 };
 use hart_types::{Message, ToolCall, ToolStatus};
 use serde::Deserialize;
@@ -107,10 +106,4 @@ fn full(error: &HookError) -> String {
         source = cause.source();
     }
     text
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text =
-        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no message").to_owned()
 }

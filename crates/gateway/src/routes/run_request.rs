@@ -117,7 +117,7 @@ impl RunRequest {
         let secrets = self.take_secrets()?;
         let options = self.options()?;
         let recursion_limit = self.recursion_limit()?;
-        let fingerprint = self.fingerprint();
+        let fingerprint = idempotency_key.is_some().then(|| self.fingerprint());
         let kwargs = self.kwargs();
         let input = self.input(thread.is_some())?;
         let mut start = StartRun::of(&assistant, input);
@@ -147,7 +147,7 @@ impl RunRequest {
             (None, _) => Durability::Sync,
         };
         start.keep_thread = self.on_completion == Some(OnCompletion::Keep);
-        start.fingerprint = idempotency_key.is_some().then_some(fingerprint);
+        start.fingerprint = fingerprint;
         start.idempotency_key = idempotency_key;
         start.kwargs = kwargs;
         Ok(start)

@@ -220,6 +220,7 @@ async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> 
     let thread = gateway.runtime.store().thread(&started.thread).await?;
     // A thread of its own is gone when the run is over: a state that is not at hand must be taken on the way.
     let fleeting = thread.is_none_or(|thread| thread.temporary);
+    follower.skip_to_last_state().await;
     while let Some(entry) = follower.next().await? {
         match &entry.logged.event {
             LogEvent::Values { .. } if entry.logged.namespace.is_empty() => {

@@ -36,8 +36,7 @@ pub fn assistant_id(agent: &str) -> AssistantId {
 impl Runtime {
     /// By its id, or by the name of its agent.
     pub async fn assistant(&self, id: &str) -> Result<Assistant, AssistantError> {
-        self.register_agents().await?;
-        let agents = self.inner.agents.agents();
+        let agents = self.register_agents().await?;
         let own = match agents.iter().any(|agent| agent.name == id) {
             true => assistant_id(id),
             // Ids are stored in lower case, whatever case they are asked for in.
@@ -77,25 +76,24 @@ impl Runtime {
         if let Some(graph) = &query.graph {
             self.check_agent(graph)?;
         }
-        self.register_agents().await?;
-        let agents = self.inner.agents.agents().into_iter().map(|agent| agent.name).collect();
+        let agents = self.register_agents().await?.into_iter().map(|agent| agent.name).collect();
         Ok(AssistantQuery { agents, ..query })
     }
 
-    /// Makes the assistants of agents that have none yet.
-    pub(super) async fn register_agents(&self) -> Result<(), StoreError> {
-        for agent in self.inner.agents.agents() {
+    /// The agents there are, each with its assistant: makes those that are missing.
+    pub(super) async fn register_agents(&self) -> Result<Vec<AgentInfo>, StoreError> {
+        let agents = self.inner.agents.agents();
+        for agent in &agents {
             if self.registered().contains(&agent.name) {
                 continue;
             }
             let id = assistant_id(&agent.name);
-            let name = agent.name.clone();
             if self.inner.store.assistant(&id).await?.is_none() {
-                self.inner.store.create_assistant(system(id, agent, self.now())).await?;
+                self.inner.store.create_assistant(system(id, agent.clone(), self.now())).await?;
             }
-            self.registered().insert(name);
+            self.registered().insert(agent.name.clone());
         }
-        Ok(())
+        Ok(agents)
     }
 
     fn registered(&self) -> std::sync::MutexGuard<'_, std::collections::HashSet<String>> {

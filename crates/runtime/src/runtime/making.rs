@@ -3,12 +3,13 @@
 //! Invariant: an agent that was made before its turn is not used by a run that had to wait: it is as things are when the
 //! run begins.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
+use std::task::Poll;
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use hart_kernel::Agent;
-use tokio_util::task::AbortOnDropHandle;
+use futures_util::future::{BoxFuture, ready};
+use futures_util::{FutureExt as _, poll};
+use hart_kernel::{Agent, panic_text};
 use tracing::Instrument as _;
 
 use super::{Inner, Live};
@@ -18,31 +19,46 @@ use crate::request::{AgentRequest, FactoryError};
 
 type Built = Result<Agent, FactoryError>;
 
-/// An agent on its way, and where it will keep its steps.
+/// An agent, nearly always made already, and where it will keep its steps.
 pub(super) struct Making {
-    agent: AbortOnDropHandle<Built>,
+    agent: BoxFuture<'static, Built>,
     steps: Arc<StepLog>,
 }
 
 impl Inner {
-    /// Begins to make the agent of a run that is asked for.
-    pub(super) fn make_early(self: &Arc<Self>, run: &Run, live: &Live) {
+    /// Makes the agent of a run that is asked for while the store lets it in, which is another thread's work. What the
+    /// agent has to wait for itself keeps nobody: whoever begins the run waits on.
+    pub(super) async fn make_during<T>(
+        self: &Arc<Self>,
+        admitting: impl Future<Output = T>,
+        run: &Run,
+        live: &Live,
+    ) -> T {
         if run.start_at > run.created_at {
-            return;
+            return admitting.await;
+        }
+        let mut admitting = std::pin::pin!(admitting);
+        if let Poll::Ready(admitted) = poll!(admitting.as_mut()) {
+            return admitted;
         }
         let (inner, steps) = (Arc::clone(self), self.steps_of(live));
         let request = request(run, live, &steps);
         let span = tracing::info_span!("run", id = %run.id, thread = %run.thread);
         let building = async move { inner.agents.build(&request).await };
-        let agent = AbortOnDropHandle::new(self.tasks.spawn(building.instrument(span)));
+        let building = AssertUnwindSafe(building.instrument(span)).catch_unwind();
+        let mut agent =
+            building.map(|built| built.unwrap_or_else(|panic| Err(panicked(panic.as_ref())))).boxed();
+        if let Poll::Ready(built) = poll!(agent.as_mut()) {
+            agent = ready(built).boxed();
+        }
         *live.making() = Some(Making { agent, steps });
+        admitting.await
     }
 
     /// The agent of a run that begins, and its steps.
     pub(super) fn agent_of<'a>(&'a self, run: &Run, live: &Live) -> (BoxFuture<'a, Built>, Arc<StepLog>) {
         if let Some(Making { agent, steps }) = live.making().take() {
-            let built = async { agent.await.unwrap_or_else(|error| Err(panicked(&error))) };
-            return (built.boxed(), steps);
+            return (agent, steps);
         }
         let steps = self.steps_of(live);
         let request = request(run, live, &steps);
@@ -80,6 +96,7 @@ fn request(run: &Run, live: &Live, steps: &Arc<StepLog>) -> AgentRequest {
     }
 }
 
-fn panicked(error: &tokio::task::JoinError) -> FactoryError {
-    FactoryError { error: "BuildError".to_owned(), message: format!("the agent could not be made: {error}") }
+fn panicked(panic: &(dyn std::any::Any + Send)) -> FactoryError {
+    let message = format!("the agent could not be made: {}", panic_text(panic));
+    FactoryError { error: "BuildError".to_owned(), message }
 }

@@ -217,7 +217,7 @@ impl Inner {
             CancelAction::Rollback => self.store.undo_run(&run.id, self.clock.now(), None).await?,
         };
         if stopped {
-            self.finish(live, last);
+            self.finish(&run.id, live, last);
             // No request is at hand for a run of another process: its thread knows.
             let thread = self.store.thread(&run.thread).await?;
             if thread.is_some_and(|thread| thread.temporary) {

@@ -20,7 +20,7 @@ use crate::recording::Recordable;
 use crate::request::{Input, StartRun};
 use crate::sink::RunSink;
 use crate::tape::Turn;
-use crate::values::ValuesEncoder;
+use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::{Workspace, WorkspaceError};
 use crate::{Entry, Failure, Run};
 
@@ -59,16 +59,20 @@ impl Inner {
     }
 
     /// Tells everybody that it is over; the log stays at hand for a while.
-    pub(super) fn finish(&self, live: &Live, last: Vec<Arc<Entry>>) {
+    pub(super) fn finish(&self, run: &RunId, live: &Live, last: Vec<Arc<Entry>>) {
         live.tape.close(last);
         live.stage.send_replace(Stage::Ended);
         let _ = live.ended_at.set(Instant::now());
+        let mut lingering = self.lingering.lock().unwrap_or_else(PoisonError::into_inner);
+        lingering.push_back(run.clone());
         let mut all = self.lock_live();
-        all.retain(|_, live| live.ended_at.get().is_none_or(|at| at.elapsed() < LINGER));
-        let ended = || all.iter().filter_map(|(id, live)| Some((*live.ended_at.get()?, id)));
-        if ended().count() > LINGERING {
-            let oldest = ended().min().map(|(_, id)| id.clone());
-            oldest.into_iter().for_each(|id| drop(all.remove(&id)));
+        while let Some(oldest) = lingering.front() {
+            let ended_at = all.get(oldest).and_then(|live| live.ended_at.get());
+            if lingering.len() <= LINGERING && ended_at.is_some_and(|at| at.elapsed() < LINGER) {
+                break;
+            }
+            all.remove(oldest);
+            lingering.pop_front();
         }
     }
 
@@ -100,6 +104,15 @@ impl Inner {
         // Where that cannot be found out, the recording is a little longer.
         let recorded = if attempt > 1 { store.recorded_bytes(&run.id).await.unwrap_or(0) } else { 0 };
         self.agents.deck(&Recordable { store, lease, run, request, attempt, recorded, clock })
+    }
+
+    /// Nobody can follow what is not there any more.
+    fn forget_passing(&self, run: &Run) {
+        self.lock_live().remove(&run.id);
+        let mut encoders = self.encoders.lock().unwrap_or_else(PoisonError::into_inner);
+        for spelling in [Spelling::State, Spelling::Blocks] {
+            encoders.remove(&(run.thread.clone(), spelling));
+        }
     }
 
     /// The run in this process, known since it was admitted or from now on.
@@ -164,7 +177,7 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
     };
     let Some((last, turn)) = settled else { return inner.let_go(&run.id, &live, &lease).await };
     inner.letters_changed.notify_waiters();
-    inner.finish(&live, last);
+    inner.finish(&run.id, &live, last);
     drop(turn);
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
@@ -176,6 +189,7 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
             () = inner.closing.cancelled() => {}
         }
         insist(inner, || inner.store.delete_thread(&run.thread)).await;
+        inner.forget_passing(&run);
         if let Err(error) = inner.workspaces.delete(&files).await {
             tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
         }

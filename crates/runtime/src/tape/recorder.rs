@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tokio::sync::MutexGuard;
 
-use super::{Entry, KEPT, Tape, WAITING};
+use super::{Entry, Tape, WAITING};
 use crate::event::{LogEvent, Logged};
 use crate::failure::chain;
 use crate::port::{Lease, StoreError, StoredEvent};
 
 /// How long an event waits for others to share a write with: words come in hundreds a second, and each write is a sync.
-const GATHER: Duration = Duration::from_millis(25);
+const GATHER: Duration = Duration::from_millis(100);
 /// How many do not wait for more.
 const ENOUGH: usize = 512;
 /// How many the recorder puts into one write.
@@ -114,9 +114,7 @@ impl Tape {
     fn recorded(&self, last: u64) {
         let mut reel = self.reel();
         reel.durable = reel.durable.max(last);
-        while reel.entries.len() > KEPT && reel.entries.front().is_some_and(|entry| entry.id.seq <= last) {
-            reel.dropped = reel.entries.pop_front().map_or(reel.dropped, |entry| entry.id.seq);
-        }
+        reel.let_go();
         drop(reel);
         self.bump();
     }

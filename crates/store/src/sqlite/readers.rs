@@ -46,13 +46,13 @@ impl Readers {
                 Some(connection) => connection,
                 None => connection::reader(&pool.path).map_err(failure)?,
             };
-            Lent { connection, pool: &pool, _slot: slot }.run(work)
+            Lent { connection, pool: &pool, _slot: slot }.with(|connection| one_view(connection, work))
         });
         read.await.unwrap_or_else(|error| Err(StoreError::failed("a read was cut off", error)))
     }
 
-    /// As [`Readers::run`], without another thread where a connection is idle: for what is found by its key, which takes
-    /// less time than to hand it over.
+    /// As [`Readers::run`], without another thread where a connection is idle: for one statement that finds something by
+    /// its key, which takes less time than to hand it over.
     pub(super) async fn look_up<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -60,7 +60,7 @@ impl Readers {
         if let Ok(slot) = Arc::clone(&self.pool.slots).try_acquire_owned()
             && let Some(connection) = self.pool.take()
         {
-            return Lent { connection, pool: &self.pool, _slot: slot }.run(work);
+            return Lent { connection, pool: &self.pool, _slot: slot }.with(work);
         }
         self.run(work).await
     }
@@ -80,8 +80,8 @@ struct Lent<'a> {
 }
 
 impl Lent<'_> {
-    fn run<T>(self, work: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let done = one_view(&self.connection, work);
+    fn with<T>(self, work: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let done = work(&self.connection);
         // One that is stuck in its view is not for anybody else.
         if self.connection.is_autocommit() {
             self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.connection);
