@@ -51,9 +51,7 @@ impl Workspaces for ThreadFiles {
     }
 
     async fn delete(&self, of: &Workspace) -> Result<(), WorkspaceError> {
-        let dirs = self.dirs(of);
-        let deleted = tokio::task::spawn_blocking(move || dirs.delete()).await;
-        let deleted = deleted.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        let deleted = self.sandboxes.delete_files(&of.thread, &of.user).await;
         deleted.map_err(|error| WorkspaceError { message: error.to_string() })
     }
 }

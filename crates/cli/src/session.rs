@@ -48,10 +48,6 @@ pub(crate) struct ServerArgs {
 /// The runtime waits this long for what does not end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many threads per worker may wait for files at a time. Hundreds, as by default, cost memory and turns on a
-/// processor that could not do more anyway; a few would all be taken by looking up names that nobody answers for.
-const BLOCKING: usize = 16;
-
 impl Session {
     /// One whose runs are in this process.
     pub(crate) fn open(global: &GlobalArgs, terminal: &Terminal) -> Result<Self, Failure> {
@@ -91,11 +87,7 @@ impl Session {
         }
         // One is not enough where something blocks; many cost memory in a process that mostly waits.
         let threads = std::thread::available_parallelism().map_or(2, NonZero::get).clamp(2, 8);
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads)
-            .max_blocking_threads(threads * BLOCKING)
-            .enable_all()
-            .build()?;
+        let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         let server = at.server.as_deref().map(|url| HttpClient::new(url, at.token.clone())).transpose()?;
         let there = at.server.as_deref().map(|url| format!(" --server {}", quoted(url))).unwrap_or_default();
         Ok(Self { app: Arc::new(app), terminal: terminal.clone(), server, there, runtime: Some(runtime) })

@@ -163,10 +163,10 @@ impl EventReader {
         let values = match wants_values {
             true if counting => Some(Bytes::from_static(b"{}")),
             true => match self.recall.values_of(entry).await {
-                Ok(values) => Some(values),
+                Ok(Some(values)) => Some(values),
                 Err(StateError::Store(error)) => return Err(error),
-                // Numbers count on it: an event whose thread is gone has an empty state.
-                Err(_) => Some(Bytes::from_static(b"{}")),
+                // Numbers count on it: an event whose thread or step is gone has an empty state.
+                Ok(None) | Err(_) => Some(Bytes::from_static(b"{}")),
             },
             false => None,
         };

@@ -41,8 +41,8 @@ pub use context::{InputIds, RunContext, Scratch};
 pub use deck::{Asker, Deck, NotPlayed};
 pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};
-/// The words that messages, calls and ids are written in; whoever writes a middleware needs them.
 pub use guarded::panic_text;
+/// The words that messages, calls and ids are written in; whoever writes a middleware needs them.
 pub use hart_types as types;
 pub use hart_types::{Interrupt, Resume};
 pub use interrupt::ResumeError;

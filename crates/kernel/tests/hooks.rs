@@ -231,7 +231,8 @@ async fn streamed_fragments_carry_the_final_messages_id() {
 #[tokio::test]
 async fn whoever_waits_for_the_first_word_has_it_before_the_rest_is_read() {
     let ears = Arc::new(Ears::default());
-    let agent = Agent::builder(script([say("hello")])).build().unwrap();
+    let answer = vec![Ok(ChatChunk::Text("hello".into())), Ok(ChatChunk::Done(Box::new(say("hello"))))];
+    let agent = Agent::builder(Arc::new(Chunks(Mutex::new(answer)))).build().unwrap();
     let cx = cx().with_events(ears.clone());
     let listener = async {
         loop {
@@ -300,7 +301,7 @@ async fn private_keys_are_in_no_event() {
     }
 }
 
-/// Plays chunks as they stand.
+/// Plays chunks as they stand, all at once, a moment after it was asked.
 struct Chunks(Mutex<Vec<Result<ChatChunk, ModelError>>>);
 
 #[async_trait]
@@ -316,6 +317,7 @@ impl ChatModel for Chunks {
         _: ChatRequest,
         _: &tokio_util::sync::CancellationToken,
     ) -> Result<ChatStream, ModelError> {
+        tokio::task::yield_now().await;
         Ok(Box::pin(futures_util::stream::iter(std::mem::take(&mut *self.0.lock().unwrap()))))
     }
 }

@@ -99,8 +99,8 @@ impl Follower {
         }
     }
 
-    /// Waits for the end of a run of this process and goes to the last state that memory has of it. Whoever wants
-    /// nothing else need not be woken by every event.
+    /// Waits for the end of a run of this process and goes to its last state. Whoever wants nothing else need not be
+    /// woken by every event.
     pub async fn skip_to_last_state(&mut self) {
         let Some(tape) = &self.tape else { return };
         tape.over().await;

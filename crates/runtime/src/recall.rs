@@ -32,15 +32,15 @@ impl Recall {
         Self { runtime, thread, spelling, last: None }
     }
 
-    /// The state that a logged event is of, as JSON.
-    pub async fn values_of(&mut self, entry: &Entry) -> Result<Bytes, StateError> {
+    /// The state that a logged event is of, as JSON; none where its step is not there, or not yet.
+    pub async fn values_of(&mut self, entry: &Entry) -> Result<Option<Bytes>, StateError> {
         let encoder = self.runtime.encoder(&self.thread, self.spelling);
         if let Some(reached) = &entry.reached {
-            return Ok(encoder.encode(&reached.values, None));
+            return Ok(Some(encoder.encode(&reached.values, None)));
         }
-        let LogEvent::Values { step, .. } = &entry.logged.event else { return Ok(NOTHING) };
+        let LogEvent::Values { step, .. } = &entry.logged.event else { return Ok(None) };
         let view = self.view(&step.checkpoint).await?;
-        Ok(view.map_or(NOTHING, |view| encoder.encode(&view, None)))
+        Ok(view.map(|view| encoder.encode(&view, None)))
     }
 
     /// The state at a step; nothing if there is no such step. Giving it up loses nothing.
@@ -64,8 +64,6 @@ impl Recall {
         Ok(Some(view))
     }
 }
-
-const NOTHING: Bytes = Bytes::from_static(b"{}");
 
 impl fmt::Debug for Recall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

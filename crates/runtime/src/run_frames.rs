@@ -104,7 +104,7 @@ pub async fn frames_of(
 ) -> Result<Vec<Frame>, StoreError> {
     let values = match renderer.wants_values(entry) {
         true => match recall.values_of(entry).await {
-            Ok(values) => Some(values),
+            Ok(values) => values,
             Err(StateError::Store(error)) => return Err(error),
             // The thread or its agent is gone: the event has no state any more.
             Err(_) => None,

@@ -98,7 +98,7 @@ struct Live {
     action: Mutex<CancelAction>,
     /// By what right this process writes for it, once it executes it.
     lease: Arc<OnceLock<Lease>>,
-    /// Its agent, while that is being made before the run is let in.
+    /// Its agent, where that was made while the run was let in.
     making: Mutex<Option<Making>>,
     /// Another process has it now.
     lost: CancellationToken,
@@ -236,17 +236,16 @@ impl Runtime {
     async fn admit_at_once(&self, (run, live, request): Expected) -> Result<Run, StartError> {
         let thread = run.thread.clone();
         let admitting = self.inner.store.admit_at_once(run.clone(), request, &self.inner.node);
-        let AtOnce { admission, claimed, written } =
-            match self.inner.make_during(admitting, &run, &live).await {
-                Ok(at_once) => at_once,
-                Err(error) => return self.decided(run, Err(error)).await,
-            };
+        let (admitted, making) = self.inner.make_during(admitting, &run, &live).await;
+        let AtOnce { admission, claimed, written } = match admitted {
+            Ok(at_once) => at_once,
+            Err(error) => return self.decided(run, Err(error)).await,
+        };
         let hold = Hold::on(&live.tape);
         let begun = claimed.is_some();
         if begun {
+            live.has_agent(making);
             self.inner.spawn_lane(thread.clone(), claimed);
-        } else {
-            live.forget_agent();
         }
         if let Err(error) = written.await {
             hold.stay();
@@ -436,8 +435,9 @@ impl Inner {
     fn live(&self, run: &Run, request: StartRun) -> Live {
         let tape =
             Tape::new(run.id.clone(), run.thread.clone(), Arc::clone(&self.store), Arc::clone(&self.clock));
+        let keeps_states = request.durability == Durability::Exit;
         Live {
-            tape: Arc::new(tape),
+            tape: Arc::new(tape.keeping_states(keeps_states)),
             request,
             start_at: run.start_at,
             cancel: CancellationToken::new(),

@@ -8,7 +8,7 @@ mod reading;
 mod recorder;
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) use self::recorder::Turn;
 
 /// How many events stay at hand for readers that are a little behind, and how long; others read from the store.
 const KEPT: usize = 1024;
-const YOUNG: Duration = Duration::from_secs(1);
+const YOUNG: Duration = Duration::from_secs(5);
 /// How many may wait for the disk before the run does.
 const WAITING: usize = 8192;
 /// How much a reader takes at once. One that stands still keeps from leaving memory what it has taken.
@@ -77,6 +77,8 @@ pub(crate) struct Tape {
     /// Tells the recorder not to wait for more.
     hurry: Notify,
     readers: AtomicUsize,
+    /// Whether anybody has read it.
+    was_read: AtomicBool,
     /// Nothing follows here.
     over: CancellationToken,
 }
@@ -97,6 +99,10 @@ struct Reel {
     end: u64,
     /// Where those who wait for the disk have begun to hold back, oldest first.
     holds: VecDeque<u64>,
+    /// The number of the newest state of the run's own agent.
+    last_state: Option<u64>,
+    /// The states are nowhere else until the run ends, so age is no reason to let go of them.
+    keeps_states: bool,
 }
 
 impl Reel {
@@ -104,8 +110,8 @@ impl Reel {
     fn let_go(&mut self) {
         let young = self.last_ms.saturating_sub(u64::try_from(YOUNG.as_millis()).unwrap_or(u64::MAX));
         while let Some(oldest) = self.entries.front() {
-            let is_surplus =
-                self.entries.len() > KEPT || (self.entries.len() > LAST_WORDS && oldest.id.ms < young);
+            let is_old = !self.keeps_states && self.entries.len() > LAST_WORDS && oldest.id.ms < young;
+            let is_surplus = self.entries.len() > KEPT || is_old;
             if !is_surplus || oldest.id.seq > self.durable {
                 return;
             }
@@ -146,6 +152,7 @@ impl Tape {
             writing: tokio::sync::Mutex::default(),
             hurry: Notify::new(),
             readers: AtomicUsize::new(0),
+            was_read: AtomicBool::new(false),
             over: CancellationToken::new(),
         }
     }
@@ -162,6 +169,12 @@ impl Tape {
         self.bump();
     }
 
+    /// For a run that keeps its steps to itself until its end.
+    pub(crate) fn keeping_states(self, keeps_states: bool) -> Self {
+        self.reel().keeps_states = keeps_states;
+        self
+    }
+
     /// Adds an event. Waits only when the disk is far behind.
     pub(crate) async fn push(&self, logged: Logged, reached: Option<Reached>) {
         if self.is_full() {
@@ -176,7 +189,9 @@ impl Tape {
 
     async fn put(&self, logged: Logged, reached: Option<Reached>) {
         let size = logged.size();
-        let put = |reel: &mut Reel, id| {
+        let is_state = logged.namespace.is_empty() && matches!(logged.event, LogEvent::Values { .. });
+        let put = |reel: &mut Reel, id: EventId| {
+            reel.last_state = if is_state { Some(id.seq) } else { reel.last_state };
             reel.entries.push_back(Arc::new(Entry { id, logged, reached, size }));
         };
         if self.numbered(put).await.is_some() {
@@ -278,13 +293,10 @@ impl Tape {
         self.over.cancelled().await;
     }
 
-    /// The number before the newest state of the run's own agent, if memory has it.
+    /// The number before the newest state of the run's own agent, of a run that ended here.
     pub(crate) fn before_last_state(&self) -> Option<u64> {
         let reel = self.reel();
-        let is_state = |entry: &&Arc<Entry>| {
-            entry.logged.namespace.is_empty() && matches!(entry.logged.event, LogEvent::Values { .. })
-        };
-        reel.entries.iter().rev().find(is_state).map(|entry| entry.id.seq - 1)
+        reel.last_state.filter(|_| reel.closed).map(|state| state - 1)
     }
 
     /// The number up to which the store alone has what there is.

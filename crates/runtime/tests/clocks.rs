@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hart_kernel::{Clock, SystemClock, Timestamp};
 use hart_runtime::port::{EventScope, HistoryQuery, RunQuery};
-use hart_runtime::{LogEvent, Logged, Settings};
-use hart_types::RunStatus;
+use hart_runtime::{After, LogEvent, Logged, Settings, StartRun};
+use hart_types::{Durability, RunStatus, StreamMode};
 
 use crate::support::{World, open_at, says};
 
@@ -79,5 +79,27 @@ async fn a_clock_that_jumps_a_year_takes_no_run_from_anybody_and_mixes_nothing_u
         for other in [&watching, &late] {
             assert_eq!(other.run(says("u", "SAY fine")).await.status, RunStatus::Success);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_old_leaves_memory_and_a_late_reader_is_told_the_same() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = SetClock::default();
+        let settings = Settings::default();
+        let world = World::of(open_at(&dir.path().join("hart.db"), Arc::new(clock.clone()), settings).await);
+        let request = StartRun { durability, ..says("t", "SLOW 40 20") };
+        let run = world.runtime.start(request).await.unwrap();
+        let modes = [StreamMode::Values, StreamMode::MessagesTuple];
+        let early = world.frames(&run, &modes, After::Start);
+        let late = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            clock.set_by(1);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            world.frames(&run, &modes, After::Start).await
+        };
+        let (early, late) = tokio::join!(early, late);
+        assert_eq!(early, late, "{durability:?}");
     }
 }

@@ -93,9 +93,15 @@ async fn a_run_whose_agent_panics_while_it_is_made_fails_and_the_thread_is_usabl
     assert!(why.contains("the spring is broken"), "{why}");
 
     maker.hand.store(1, Ordering::SeqCst);
-    maker.answers.add_permits(1);
     let run = world.start("t", "b").await;
+    in_time("the model is asked", maker.asked.acquire()).await.unwrap().forget();
+    // One that has to wait is made later, by somebody else.
+    let request = StartRun { multitask: MultitaskStrategy::Enqueue, ..says("t", "c") };
+    let waits = world.runtime.start(request).await.unwrap();
+    maker.hand.store(BROKEN, Ordering::SeqCst);
+    maker.answers.add_permits(1);
     assert_eq!(world.ended(&run.id).await.status, RunStatus::Success);
+    assert_eq!(world.ended(&waits.id).await.status, RunStatus::Error);
 }
 
 #[tokio::test]

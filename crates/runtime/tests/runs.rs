@@ -1,7 +1,7 @@
 //! Runs: how they start, wait for each other, are stopped, and end.
 
-use hart_runtime::{CancelError, Input, StartError, StartRun};
-use hart_types::{CancelAction, Durability, MultitaskStrategy, RunStatus, ThreadStatus};
+use hart_runtime::{After, CancelError, Input, StartError, StartRun};
+use hart_types::{CancelAction, Durability, MultitaskStrategy, RunStatus, StreamMode, ThreadStatus};
 use serde_json::json;
 
 use crate::support::{World, says};
@@ -41,7 +41,7 @@ async fn a_thread_must_exist_unless_it_may_be_made() {
 async fn a_run_without_a_thread_leaves_none() {
     let world = World::new().await;
     let run = world.runtime.start(StartRun { thread: None, ..says("", "SAY x") }).await.unwrap();
-    world.runtime.wait(&run.id).await;
+    world.frames(&run, &[StreamMode::Values], After::Start).await;
     world.runtime.close(std::time::Duration::from_secs(5)).await;
     assert!(world.runtime.store().thread(&run.thread).await.unwrap().is_none());
     assert!(world.runtime.kept(&run.id).await.unwrap().is_none(), "its log is still at hand");

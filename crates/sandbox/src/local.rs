@@ -50,18 +50,18 @@ impl LocalSandbox {
         path: &VPath,
         work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        Self::with(&self.roots, path, work).await
+        self.with(&self.roots, path, work).await
     }
 
     async fn with<T: Send + 'static>(
+        &self,
         roots: &Arc<Roots>,
         path: &VPath,
         work: impl FnOnce(&Roots, &VPath) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (roots, owned) = (Arc::clone(roots), path.clone());
-        tokio::task::spawn_blocking(move || work(&roots, &owned))
-            .await
-            .map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
+        let done = self.shared.at_the_disk(move || work(&roots, &owned)).await;
+        done.map_err(|_| SandboxError::io(path, io::Error::other("the file operation was aborted")))?
     }
 
     /// Where there are receipts: an unconfined command could write its own.
@@ -82,7 +82,7 @@ impl LocalSandbox {
     async fn hold(&self, roots: &Arc<Roots>, path: &VPath, change: Change) -> Result<Held> {
         let locks = &self.shared.locks;
         let name = locks.lock(LockKey::Name(self.id.clone(), path.clone())).await;
-        let key = Self::with(roots, path, move |roots, path| Ok(files::key(roots, path, change))).await?;
+        let key = self.with(roots, path, move |roots, path| Ok(files::key(roots, path, change))).await?;
         let file = match key {
             Some(key) => Some(locks.lock(LockKey::File(key)).await),
             None => None,
@@ -100,7 +100,7 @@ impl LocalSandbox {
         mode: WriteMode,
     ) -> Result<()> {
         let disk = Arc::clone(&self.disk);
-        Self::with(roots, path, move |roots, path| {
+        self.with(roots, path, move |roots, path| {
             let _held = held;
             let mut claim = Disk::claim(&disk);
             claim.grow(content.len() as u64)?;

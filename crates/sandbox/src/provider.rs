@@ -3,11 +3,13 @@
 //! Invariant: while anyone holds a thread's sandbox, everyone who asks gets the same one; all have the same locks.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use hart_types::{SandboxId, ThreadId, UserId};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Mount, SandboxConfig};
@@ -43,11 +45,30 @@ pub(crate) struct Shared {
     pub(crate) mounted_at: Vec<String>,
     pub(crate) closing: CancellationToken,
     pub(crate) locks: FileLocks,
+    hands: Arc<Semaphore>,
     setting: OnceLock<Setting>,
     mounts: OnceLock<MountTable>,
 }
 
+/// How many threads work on files at a time. Hundreds of runs that each look at a folder would have as many threads,
+/// which cost memory and do not make the disk faster.
+const HANDS: usize = 32;
+
 impl Shared {
+    /// Does what waits for the disk on a thread of its own.
+    pub(crate) async fn at_the_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let hand = Arc::clone(&self.hands).acquire_owned().await.map_err(io::Error::other)?;
+        let working = tokio::task::spawn_blocking(move || {
+            // Held until it is done, also where nobody waits for it any more.
+            let _hand = hand;
+            work()
+        });
+        working.await.map_err(io::Error::other)
+    }
+
     /// Found out by the first who asks, which blocks for a few milliseconds.
     pub(crate) fn setting(&self) -> &Setting {
         self.setting.get_or_init(|| Setting::find(&self.config, &self.home))
@@ -103,6 +124,7 @@ impl LocalSandboxProvider {
             mounted_at,
             closing: CancellationToken::new(),
             locks: FileLocks::default(),
+            hands: Arc::new(Semaphore::new(HANDS)),
             setting: OnceLock::new(),
             mounts: OnceLock::new(),
         };
@@ -111,6 +133,12 @@ impl LocalSandboxProvider {
 
     pub fn thread_dirs(&self, thread: &ThreadId, user: &UserId) -> ThreadDirs {
         ThreadDirs::new(&self.shared.home, user, thread)
+    }
+
+    /// Deletes all files of a thread. Nothing there is no error.
+    pub async fn delete_files(&self, thread: &ThreadId, user: &UserId) -> io::Result<()> {
+        let dirs = self.thread_dirs(thread, user);
+        self.shared.at_the_disk(move || dirs.delete()).await?
     }
 
     /// Where a path of a thread is on this machine: for showing it to the user, not for opening it.
@@ -220,9 +248,10 @@ impl SandboxProvider for LocalSandboxProvider {
             }
             Ok(())
         };
-        tokio::task::spawn_blocking(create)
+        self.shared
+            .at_the_disk(create)
             .await
-            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+            .and_then(|created| created)
             .map_err(|source| SandboxError::io(&VPath::root(WORKSPACE), source))?;
         let mut sandboxes = self.sandboxes.lock().unwrap_or_else(PoisonError::into_inner);
         if sandboxes.len() >= KEPT {

@@ -1,11 +1,14 @@
 //! Files with holes in them: what is lost is told and what is not can be used.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use hart_kernel::{Begun, EffectKey};
+use hart_kernel::{Agent, Begun, Checkpointer, EffectKey, SystemClock, async_trait};
 use hart_runtime::port::{
     Effects, EventScope, Events, Leases, Runs, Steps, Store, StoreError, StoredEvent, Threads,
 };
+use hart_runtime::{AgentFactory, AgentInfo, AgentRequest, FactoryError, NoWorkspaces, Parts, Runtime};
 use hart_store::SqliteStore;
 use hart_types::{EventId, MultitaskStrategy};
 use serde_json::json;
@@ -168,14 +171,57 @@ async fn sums_of_before_are_read_and_hold_for_what_they_cover() {
     assert_told(&path, "`messages` in step one-step-1").await;
 }
 
+/// It is nobody's then, so that it is taken over at once.
+fn change_request_of_run_one(path: &Path) {
+    let db = rusqlite::Connection::open(path).unwrap();
+    let damage = "UPDATE runs SET request = replace(request, '{', '{ '), owner = '' WHERE id = 'run-one'";
+    assert_eq!(db.execute(damage, []).unwrap(), 1);
+}
+
+struct NoAgents;
+
+#[async_trait]
+impl AgentFactory for NoAgents {
+    fn agents(&self) -> Vec<AgentInfo> {
+        Vec::new()
+    }
+
+    async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
+        self.reader(&request.agent, request.checkpointer.clone())
+    }
+
+    fn reader(&self, _: &str, _: Arc<dyn Checkpointer>) -> Result<Agent, FactoryError> {
+        Err(FactoryError { error: "NoAgent".into(), message: "there is none".into() })
+    }
+}
+
+/// What a run was asked also says whether its thread is to go with it.
+#[tokio::test]
+async fn a_run_whose_request_cannot_be_read_ends_and_its_thread_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path()).await;
+    change_request_of_run_one(&path);
+    // They are no events of a run, so no run could go on behind them.
+    rusqlite::Connection::open(&path).unwrap().execute("DELETE FROM events", []).unwrap();
+    let parts = Parts {
+        store: Arc::new(SqliteStore::open(&path).unwrap()),
+        agents: Arc::new(NoAgents),
+        workspaces: Arc::new(NoWorkspaces),
+        clock: Arc::new(SystemClock),
+    };
+    let runtime = Runtime::open(parts).await.unwrap();
+    runtime.wait(&"run-one".into()).await;
+    runtime.close(Duration::from_secs(5)).await;
+    let run = runtime.store().run(&"run-one".into()).await.unwrap().expect("the run is gone");
+    assert_eq!(run.error.unwrap().error, "Orphaned");
+    assert!(runtime.store().thread(&"one".into()).await.unwrap().is_some(), "the thread is gone");
+}
+
 #[tokio::test]
 async fn a_run_whose_request_cannot_be_read_is_given_without_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(dir.path()).await;
-    let db = rusqlite::Connection::open(&path).unwrap();
-    let damage = "UPDATE runs SET request = replace(request, '{', '{ ') WHERE id = 'run-one'";
-    assert_eq!(db.execute(damage, []).unwrap(), 1);
-    drop(db);
+    change_request_of_run_one(&path);
     let store = SqliteStore::open(&path).unwrap();
     for (holding, is_known) in store.holdings(None).await.unwrap().into_iter().zip([false, true]) {
         let now = hart_kernel::Timestamp::UNIX_EPOCH;

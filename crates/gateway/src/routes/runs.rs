@@ -225,7 +225,7 @@ async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> 
         match &entry.logged.event {
             LogEvent::Values { .. } if entry.logged.namespace.is_empty() => {
                 let values = match fleeting && !entry.is_at_hand() {
-                    true => Some(recall.values_of(&entry).await?),
+                    true => recall.values_of(&entry).await?,
                     false => None,
                 };
                 last = Some((entry, values));
@@ -245,7 +245,7 @@ async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> 
     };
     let values = match values {
         Some(values) => values,
-        None => recall.values_of(&entry).await?,
+        None => recall.values_of(&entry).await?.unwrap_or(Bytes::from_static(b"{}")),
     };
     let LogEvent::Values { interrupts: Some(interrupts), .. } = &entry.logged.event else {
         return Ok(values);

@@ -33,36 +33,40 @@ impl Inner {
         admitting: impl Future<Output = T>,
         run: &Run,
         live: &Live,
-    ) -> T {
+    ) -> (T, Option<Making>) {
         if run.start_at > run.created_at {
-            return admitting.await;
+            return (admitting.await, None);
         }
         let mut admitting = std::pin::pin!(admitting);
         if let Poll::Ready(admitted) = poll!(admitting.as_mut()) {
-            return admitted;
+            return (admitted, None);
         }
+        let mut making = self.make(run, live);
+        if let Poll::Ready(built) = poll!(making.agent.as_mut()) {
+            making.agent = ready(built).boxed();
+        }
+        (admitting.await, Some(making))
+    }
+
+    /// The agent of a run that begins, and its steps.
+    pub(super) fn agent_of(
+        self: &Arc<Self>,
+        run: &Run,
+        live: &Live,
+    ) -> (BoxFuture<'static, Built>, Arc<StepLog>) {
+        let made = live.making().take();
+        let Making { agent, steps } = made.unwrap_or_else(|| self.make(run, live));
+        (agent, steps)
+    }
+
+    fn make(self: &Arc<Self>, run: &Run, live: &Live) -> Making {
         let (inner, steps) = (Arc::clone(self), self.steps_of(live));
         let request = request(run, live, &steps);
         let span = tracing::info_span!("run", id = %run.id, thread = %run.thread);
         let building = async move { inner.agents.build(&request).await };
         let building = AssertUnwindSafe(building.instrument(span)).catch_unwind();
-        let mut agent =
-            building.map(|built| built.unwrap_or_else(|panic| Err(panicked(panic.as_ref())))).boxed();
-        if let Poll::Ready(built) = poll!(agent.as_mut()) {
-            agent = ready(built).boxed();
-        }
-        *live.making() = Some(Making { agent, steps });
-        admitting.await
-    }
-
-    /// The agent of a run that begins, and its steps.
-    pub(super) fn agent_of<'a>(&'a self, run: &Run, live: &Live) -> (BoxFuture<'a, Built>, Arc<StepLog>) {
-        if let Some(Making { agent, steps }) = live.making().take() {
-            return (agent, steps);
-        }
-        let steps = self.steps_of(live);
-        let request = request(run, live, &steps);
-        (async move { self.agents.build(&request).await }.boxed(), steps)
+        let agent = building.map(|built| built.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))));
+        Making { agent: agent.boxed(), steps }
     }
 
     fn steps_of(&self, live: &Live) -> Arc<StepLog> {
@@ -75,9 +79,9 @@ impl Inner {
 }
 
 impl Live {
-    /// It does not begin at once.
-    pub(super) fn forget_agent(&self) {
-        self.making().take();
+    /// It begins at once, with the agent that was made for it.
+    pub(super) fn has_agent(&self, making: Option<Making>) {
+        *self.making() = making;
     }
 
     fn making(&self) -> std::sync::MutexGuard<'_, Option<Making>> {

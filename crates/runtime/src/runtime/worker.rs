@@ -106,7 +106,7 @@ impl Inner {
         self.agents.deck(&Recordable { store, lease, run, request, attempt, recorded, clock })
     }
 
-    /// Nobody can follow what is not there any more.
+    /// Whoever started it has followed it, and nobody else finds it any more.
     fn forget_passing(&self, run: &Run) {
         self.lock_live().remove(&run.id);
         let mut encoders = self.encoders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +122,9 @@ impl Inner {
         {
             return live;
         }
-        let live = Arc::new(self.live(run, request.unwrap_or_default()));
+        // Where what was asked cannot be read, the thread must not go with the run.
+        let unknown = || StartRun { thread: Some(run.thread.clone()), ..StartRun::default() };
+        let live = Arc::new(self.live(run, request.unwrap_or_else(unknown)));
         self.lock_live().insert(run.id.clone(), Arc::clone(&live));
         live
     }
@@ -189,7 +191,9 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
             () = inner.closing.cancelled() => {}
         }
         insist(inner, || inner.store.delete_thread(&run.thread)).await;
-        inner.forget_passing(&run);
+        if live.tape.was_read() {
+            inner.forget_passing(&run);
+        }
         if let Err(error) = inner.workspaces.delete(&files).await {
             tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
         }

@@ -14,6 +14,7 @@ pub(crate) struct Reading(Arc<Tape>);
 impl Reading {
     pub(crate) fn of(tape: Arc<Tape>) -> Self {
         tape.readers.fetch_add(1, Ordering::SeqCst);
+        tape.was_read.store(true, Ordering::SeqCst);
         Self(tape)
     }
 }
@@ -41,6 +42,10 @@ impl Deref for Reading {
 }
 
 impl Tape {
+    pub(crate) fn was_read(&self) -> bool {
+        self.was_read.load(Ordering::SeqCst)
+    }
+
     /// Returns when nobody reads it.
     pub(crate) async fn unread(&self) {
         let mut changes = self.changes();

@@ -13,7 +13,7 @@ use crate::failure::chain;
 use crate::port::{Lease, StoreError, StoredEvent};
 
 /// How long an event waits for others to share a write with: words come in hundreds a second, and each write is a sync.
-const GATHER: Duration = Duration::from_millis(100);
+const GATHER: Duration = Duration::from_millis(25);
 /// How many do not wait for more.
 const ENOUGH: usize = 512;
 /// How many the recorder puts into one write.
