@@ -25,7 +25,7 @@ pub async fn first_token(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Row>> 
     let served = Served::start(hart, home.path(), &model.base_url)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..sizes.first_tokens {
-        ours.push(until_message(&http, &served, &body).await?);
+        ours.push(until_token(&http, &served, &body).await?);
         let (begun, mut first) = (Instant::now(), None);
         floor::stream(&http, &model.base_url, asked.clone(), |piece| {
             if first.is_none() && memmem::find(piece, b"\"content\"").is_some() {
@@ -44,17 +44,18 @@ pub async fn first_token(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Row>> 
     }])
 }
 
-async fn until_message(http: &reqwest::Client, served: &Served, body: &Value) -> anyhow::Result<f64> {
+async fn until_token(http: &reqwest::Client, served: &Served, body: &Value) -> anyhow::Result<f64> {
     let asked = Instant::now();
     let request = http.post(format!("{}/runs/stream", served.url)).body(body.to_string());
     let mut stream = request.send().await?.error_for_status()?.bytes_stream();
     let mut first = None;
     while let Some(piece) = stream.next().await {
-        if first.is_none() && memmem::find(&piece?, b"event: messages").is_some() {
+        // The model's own words: what hart itself puts into the thread before them is a message, too.
+        if first.is_none() && memmem::find(&piece?, b"AIMessageChunk").is_some() {
             first = Some(asked.elapsed());
         }
     }
-    Ok(first.ok_or_else(|| anyhow::anyhow!("no message was streamed"))?.as_secs_f64() * 1e3)
+    Ok(first.ok_or_else(|| anyhow::anyhow!("no token was streamed"))?.as_secs_f64() * 1e3)
 }
 
 fn question() -> Bytes {
