@@ -293,3 +293,33 @@ impl SandboxProvider for LocalSandboxProvider {
         Layout { capabilities: self.shared.capabilities(), mounts: mounts.collect() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_so_many_are_at_the_disk_at_once() {
+        let home = tempfile::tempdir().unwrap();
+        let provider =
+            LocalSandboxProvider::new(SandboxConfig::default(), home.path().to_owned(), None).unwrap();
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mut visits = tokio::task::JoinSet::new();
+        for _ in 0..4 * HANDS {
+            let (shared, now, most) = (Arc::clone(&provider.shared), Arc::clone(&now), Arc::clone(&most));
+            let visit = move || {
+                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                // Long enough for all to come whom nobody keeps out.
+                std::thread::sleep(Duration::from_millis(20));
+                now.fetch_sub(1, Ordering::SeqCst);
+            };
+            visits.spawn(async move { shared.at_the_disk(visit).await });
+        }
+        assert!(visits.join_all().await.iter().all(Result::is_ok));
+        let most = most.load(Ordering::SeqCst);
+        assert!((2..=HANDS).contains(&most), "{most} at once");
+    }
+}

@@ -151,28 +151,3 @@ async fn parts_are_of_the_file_that_was_opened() {
         assert!(error.to_string().contains(kind), "{error}");
     }
 }
-
-#[test]
-fn many_who_look_at_once_share_a_few_threads() {
-    const LOOKING: usize = 400;
-    const NAME: &str = "looking";
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name(NAME).enable_all().build();
-    let runtime = runtime.unwrap();
-    let looks = runtime.block_on(async {
-        let place = Place::new().await;
-        let mut looks = tokio::task::JoinSet::new();
-        for _ in 0..LOOKING {
-            let sandbox = Arc::clone(&place.sandbox);
-            looks.spawn(async move { sandbox.list(&path("/mnt/user-data/workspace"), 1).await });
-        }
-        looks.join_all().await
-    });
-    assert!(looks.iter().all(Result::is_ok));
-    // Threads stay for a while when they have nothing to do.
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
-    let threads = names.filter(|name| name.trim() == NAME).count();
-    assert!((2..=40).contains(&threads), "{threads} threads");
-    runtime.shutdown_background();
-}
