@@ -23,25 +23,36 @@ pub async fn first_token(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Row>> 
     let model = ModelProcess::start(&script)?;
     let home = tempfile::tempdir()?;
     let served = Served::start(hart, home.path(), &model.base_url)?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for _ in 0..sizes.first_tokens {
-        ours.push(until_token(&http, &served, &body).await?);
-        let (begun, mut first) = (Instant::now(), None);
-        floor::stream(&http, &model.base_url, asked.clone(), |piece| {
-            if first.is_none() && memmem::find(piece, b"\"content\"").is_some() {
-                first = Some(begun.elapsed());
-            }
-        })
-        .await?;
-        theirs.push(first.ok_or_else(|| anyhow::anyhow!("the model said nothing"))?.as_secs_f64() * 1e3);
-    }
-    let (ours, theirs) = (median(ours), median(theirs));
+    let alternate = async || {
+        // Of this thread's own, as connections belong to the threads that made them.
+        let http = hart_models::http::client()?;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..sizes.first_tokens {
+            ours.push(until_token(&http, &served, &body).await?);
+            let (begun, mut first) = (Instant::now(), None);
+            floor::stream(&http, &model.base_url, asked.clone(), |piece| {
+                if first.is_none() && memmem::find(piece, b"\"content\"").is_some() {
+                    first = Some(begun.elapsed());
+                }
+            })
+            .await?;
+            theirs.push(first.ok_or_else(|| anyhow::anyhow!("the model said nothing"))?.as_secs_f64() * 1e3);
+        }
+        anyhow::Ok((median(ours), median(theirs)))
+    };
+    // A client of one thread: what several of them have to tell each other at every piece is not the server's.
+    let measured = std::thread::scope(|scope| scope.spawn(|| on_this_thread(alternate())).join());
+    let (ours, theirs) = measured.map_err(|_| anyhow::anyhow!("the measuring thread panicked"))??;
     Ok(vec![Row {
         measure: "`hart serve`, first token, and over the raw provider".into(),
         hart: format!("{ours:.2} ms, + {:.2} ms", ours - theirs),
         floor: format!("{theirs:.2} ms"),
         target: "+ ≤ 1 ms",
     }])
+}
+
+fn on_this_thread<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
 async fn until_token(http: &reqwest::Client, served: &Served, body: &Value) -> anyhow::Result<f64> {
