@@ -23,7 +23,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        object(json(request, state).await?).map(Self)
+        let Raw(bytes) = Raw::from_request(request, state).await?;
+        // Most bodies are as they should be; of the others it is told what is wrong, or left out.
+        if bytes.trim_ascii_start().starts_with(b"{")
+            && let Ok(read) = serde_json::from_slice(&bytes)
+        {
+            return Ok(Self(read));
+        }
+        object(json(&bytes)?).map(Self)
     }
 }
 
@@ -35,7 +42,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Bodies<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        match json(request, state).await? {
+        let Raw(bytes) = Raw::from_request(request, state).await?;
+        match json(&bytes)? {
             Value::Array(items) => items.into_iter().map(object).collect::<Result<_, _>>().map(Self),
             _ => Err(ApiError::unprocessable("the body must be a list of objects")),
         }
@@ -88,9 +96,8 @@ impl<S: Send + Sync> FromRequest<S> for Fields {
     }
 }
 
-async fn json<S: Send + Sync>(request: Request, state: &S) -> Result<Value, ApiError> {
-    let Raw(bytes) = Raw::from_request(request, state).await?;
-    let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+fn json(bytes: &[u8]) -> Result<Value, ApiError> {
+    let text: &[u8] = if bytes.is_empty() { b"{}" } else { bytes };
     serde_json::from_slice(text).map_err(|_| ApiError::unprocessable("Invalid JSON in request body"))
 }
 

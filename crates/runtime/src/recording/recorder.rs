@@ -106,9 +106,9 @@ impl Deck for RecordingDeck {
         let asked = Pending {
             at: self.now(),
             side: asker == Asker::Side,
-            caller: request.caller.to_string(),
             model: model.profile().into(),
-            hashed: shared.hashed(asker, &request),
+            // Looked at when the answer is there: the model need not wait for it.
+            request: request.clone(),
             pieces: Vec::new(),
         };
         let stream = match self.pass_on(asker, model, request, cancel).await {
@@ -175,9 +175,8 @@ impl RecordingDeck {
 struct Pending {
     at: Timestamp,
     side: bool,
-    caller: String,
     model: RecordedProfile,
-    hashed: Hashed,
+    request: ChatRequest,
     pieces: Vec<Piece>,
 }
 
@@ -188,12 +187,6 @@ impl Shared {
 
     fn is_cut(&self) -> bool {
         self.lock().cut
-    }
-
-    fn hashed(&self, asker: Asker, request: &ChatRequest) -> Hashed {
-        let mut reel = self.lock();
-        let lines = reel.lines.entry(request.caller.to_string()).or_default();
-        lines.next(request, asker == Asker::Agent, &self.mask)
     }
 
     fn hear(&self, asked: &mut Option<Pending>, item: &Result<ChatChunk, ModelError>) {
@@ -218,10 +211,12 @@ impl Shared {
     }
 
     fn answered(&self, asked: Pending, answer: Answer) {
-        let Pending { at, side, caller, model, hashed, pieces } = asked;
+        let Pending { at, side, model, request, pieces } = asked;
         let pieces = (!self.would_show(&pieces)).then_some(pieces);
         self.add(move |reel| {
-            let Hashed { question, contents, of_history } = hashed;
+            let caller = request.caller.to_string();
+            let lines = reel.lines.entry(caller.clone()).or_default();
+            let Hashed { question, contents, of_history } = lines.next(&request, !side, &self.mask);
             let mut texts = Vec::new();
             for (nth, (hash, content)) in contents.into_iter().enumerate() {
                 // What stands in the thread is not written a second time.
