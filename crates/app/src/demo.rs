@@ -63,7 +63,8 @@ pub(crate) struct DemoModel {
 
 impl DemoModel {
     pub(crate) fn new() -> Self {
-        let profile = ModelProfile { name: NAME.to_owned(), ..ModelProfile::default() };
+        let [name, provider, served_as] = [NAME; 3].map(str::to_owned);
+        let profile = ModelProfile { name, provider, served_as, ..ModelProfile::default() };
         Self { profile, recordings: LazyLock::new(|| TASKS.iter().map(DemoTask::recording).collect()) }
     }
 }

@@ -128,7 +128,10 @@ async fn what_cannot_be_meant_is_refused_before_a_run_exists() {
     assert_eq!(server.get(&format!("/threads/{id}/runs")).await, json!([]));
     for (path, body) in [
         ("/threads", json!({"if_exists": "maybe"})),
-        ("/threads", json!({"ttl": {"ttl": 5}})),
+        ("/threads", json!({"ttl": 0})),
+        ("/threads", json!({"ttl": {"ttl": -1.5}})),
+        ("/threads", json!({"ttl": {"ttl": 5, "strategy": "maybe"}})),
+        ("/threads", json!({"ttl": "soon"})),
         ("/threads/prune", json!({"thread_ids": [id], "strategy": "maybe"})),
         ("/threads/search", json!({"extract": {"a": "values.messages[-1"}})),
         ("/threads/search", json!({"extract": {"a": "values..title"}})),

@@ -99,6 +99,46 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_thread_stays() {
     server.close().await;
 }
 
+#[tokio::test]
+async fn a_thread_that_nobody_uses_goes_when_its_time_is_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let often = Retention { every: Duration::from_millis(5), ..Retention::default() };
+    let server = Server::over(dir.path(), Vec::new(), often).await;
+    let made = async |ttl: Value| {
+        let thread = server.post("/threads", json!({ "ttl": ttl })).await;
+        format!("/threads/{}", thread["thread_id"].as_str().unwrap())
+    };
+    let (soon, later) = (made(json!(0.001)).await, made(json!({"ttl": 90, "strategy": "keep_latest"})).await);
+    while server.call(Method::GET, &soon, Value::Null).await.0.as_u16() != 404 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(server.get(&later).await.get("ttl").is_none(), "it is told to whoever asks");
+    let told = &server.get(&format!("{later}?include=ttl")).await["ttl"];
+    assert_eq!((&told["strategy"], &told["ttl_minutes"]), (&json!("keep_latest"), &json!(90.0)));
+    assert!(told["expires_at"].is_string());
+    let (_, patched) = server.call(Method::PATCH, &later, json!({"ttl": 60})).await;
+    assert!(patched["thread_id"].is_string(), "{patched}");
+    let told = &server.get(&format!("{later}?include=ttl")).await["ttl"];
+    assert_eq!((&told["strategy"], &told["ttl_minutes"]), (&json!("delete"), &json!(60.0)));
+    server.close().await;
+}
+
+/// As recorded: what is left to do is done, and here nothing is.
+#[tokio::test]
+async fn an_answer_to_nothing_comes_to_the_state_as_it_is() {
+    let server = Server::playing(vec![ScriptedTurn::text("hello")]).await;
+    let thread = server.thread().await;
+    let wait = format!("/threads/{thread}/runs/wait");
+    let answer = json!({"assistant_id": "agent", "command": {"resume": "x"}});
+    let refused = server.post(&wait, answer.clone()).await;
+    assert!(refused["__error__"]["message"].as_str().unwrap().contains("waits for an answer"), "{refused}");
+    let first = server.post(&wait, says("hi", &["values"])).await;
+    assert_eq!(first["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(server.post(&wait, answer).await, first);
+    assert_eq!(server.get(&format!("/threads/{thread}")).await["status"], "idle");
+    server.close().await;
+}
+
 /// As recorded from LangGraph's server: what starts, what is streamed and what ends, under which names.
 #[tokio::test]
 async fn events_are_told_as_recorded() {

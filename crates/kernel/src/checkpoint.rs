@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde::{Deserialize, Serialize};
 
-use crate::LoggedWrite;
+use crate::{LoggedWrite, Node};
 
 /// Stores steps in order. `append` returns once they would survive a crash, all of them or none.
 #[async_trait]
@@ -55,6 +55,14 @@ pub enum StepSource {
     End,
     /// Not a run: a client wrote to the state.
     Update,
+}
+
+impl StepSource {
+    /// Whether a step of this kind comes further: one that leaves calls still to be made, because one of them asks, is in
+    /// the history without a number of its own.
+    pub fn goes_further(self, next: Option<&str>) -> bool {
+        !(self == Self::Pause || self == Self::Tools && next == Node::Tools.name())
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, Shared};
 use hart_types::{CheckpointId, MessageId, RunId, ThreadId, ToolCallId, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,6 +38,8 @@ pub struct RunContext {
     pub journal: Option<Arc<dyn Journal>>,
     /// What the run asks of the world is recorded here, or played from here.
     pub deck: Option<Arc<dyn Deck>>,
+    /// What must be done before a tool may act. The model is asked meanwhile; whoever gives it sees that it goes on.
+    pub preparation: Option<Preparation>,
     pub scratch: Scratch,
     /// The step to start from; `None` is the thread's newest.
     pub from: Option<CheckpointId>,
@@ -62,6 +65,9 @@ pub struct RunContext {
     log: OnceLock<Arc<dyn Checkpointer>>,
     deadlines: Deadlines,
 }
+
+/// Such as to keep files as they were before a run; done once, however many wait for it.
+pub type Preparation = Shared<BoxFuture<'static, ()>>;
 
 /// Names for the steps that take a run's input in. Where they are as durable as the input itself, an attempt that takes it
 /// in again gives them again: what others have seen of it still holds.
@@ -133,6 +139,7 @@ impl RunContext {
             clock: Arc::new(SystemClock),
             journal: None,
             deck: None,
+            preparation: None,
             scratch: Scratch::default(),
             from: None,
             input_ids: None,

@@ -31,8 +31,11 @@ pub enum AgentEvent {
     ModelStarted {
         /// The configured name.
         model: Arc<str>,
+        provider: Arc<str>,
+        /// The provider's name for it.
+        served_as: Arc<str>,
     },
-    /// The state after a durable step.
+    /// The state after a durable step, and before the first one of a run that begins.
     Values(Reached),
     ToolStarted(Arc<ToolCall>),
     /// Output of a tool that is still running.

@@ -37,7 +37,7 @@ pub use budget::{Amount, Budget, Exhausted, Limits, Reservation, Resource, Used}
 pub use checkpoint::{CheckpointError, Checkpointer, Step, StepSource};
 pub use child::{Child, NotEntered};
 pub use clock::{Clock, SystemClock, TimeZone, Timestamp};
-pub use context::{InputIds, RunContext, Scratch};
+pub use context::{InputIds, Preparation, RunContext, Scratch};
 pub use deck::{Asker, Deck, NotPlayed};
 pub use error::{BuildError, RunError};
 pub use event::{AgentEvent, EventSink, NoEvents, Reached, Snapshot};

@@ -205,7 +205,11 @@ impl fmt::Display for Waiting {
 /// What a model can do, as far as its callers care.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelProfile {
+    /// As it is configured.
     pub name: String,
+    pub provider: String,
+    /// As its provider calls it.
+    pub served_as: String,
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
     pub vision: bool,

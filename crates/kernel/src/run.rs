@@ -289,9 +289,13 @@ impl<'a> Execution<'a> {
     async fn model(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
         self.cx.set_place(self.head.as_ref());
-        self.cx
-            .emit(AgentEvent::ModelStarted { model: self.agent.model.profile().name.as_str().into() })
-            .await;
+        let profile = self.agent.model.profile();
+        let started = AgentEvent::ModelStarted {
+            model: profile.name.as_str().into(),
+            provider: profile.provider.as_str().into(),
+            served_as: profile.served_as.as_str().into(),
+        };
+        self.cx.emit(started).await;
         let core = ModelCall { agent: self.agent };
         let request = ModelRequest {
             model: Arc::clone(&self.agent.model),
@@ -333,6 +337,9 @@ impl<'a> Execution<'a> {
     /// Runs the pending calls concurrently; their results enter the thread in call order.
     async fn tools(&mut self) -> Result<Option<Goto>, Stop> {
         self.take_step()?;
+        if let Some(preparation) = self.cx.preparation.clone() {
+            preparation.await;
+        }
         self.cx.set_place(self.head.as_ref());
         let core = ToolCallRunner { agent: self.agent, begun: self.begun_before().await? };
         let pending = Pending::collect(self.state.messages());
@@ -476,11 +483,18 @@ impl Execution<'_> {
     }
 
     /// The state before the input, to come back to: a client that asks anew starts from there.
-    fn begin(&mut self, id: CheckpointId) {
-        if self.agent.checkpointer.is_some() {
-            self.begun = Some(self.step(&id, StepSource::Start, Vec::new(), Some("__start__")));
-            self.head = Some(id);
+    async fn begin(&mut self, id: CheckpointId) {
+        if self.agent.checkpointer.is_none() {
+            return;
         }
+        let (source, next) = (StepSource::Start, "__start__");
+        let begun = self.step(&id, source, Vec::new(), Some(next));
+        let values = self.agent.snapshot(self.state.clone());
+        let parent = begun.parent.clone();
+        self.begun = Some(begun);
+        self.head = Some(id.clone());
+        let reached = Reached { checkpoint: id, parent, source, next: Some(next.into()), values };
+        self.cx.emit(AgentEvent::Values(reached)).await;
     }
 }
 

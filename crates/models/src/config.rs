@@ -256,6 +256,8 @@ impl ModelConfig {
     pub fn profile(&self) -> hart_kernel::ModelProfile {
         hart_kernel::ModelProfile {
             name: self.name.clone(),
+            provider: self.provider.to_owned(),
+            served_as: self.model.clone(),
             context_window: self.context_window,
             max_output_tokens: self.max_tokens,
             vision: self.supports_vision,

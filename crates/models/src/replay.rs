@@ -151,6 +151,8 @@ impl Replay {
         }
         let profile = ModelProfile {
             name: "replay".to_owned(),
+            provider: "replay".to_owned(),
+            served_as: "replay".to_owned(),
             vision: true,
             thinking: true,
             ..ModelProfile::default()

@@ -69,6 +69,8 @@ impl ScriptedModel {
     pub fn new<T: Into<ScriptedTurn>>(turns: impl IntoIterator<Item = T>) -> Self {
         let profile = ModelProfile {
             name: "scripted".to_owned(),
+            provider: "scripted".to_owned(),
+            served_as: "scripted".to_owned(),
             vision: true,
             thinking: true,
             ..ModelProfile::default()

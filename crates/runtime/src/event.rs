@@ -2,6 +2,8 @@
 //!
 //! Invariant: the size of an event does not grow with the thread. A state is not in the log, only the step it is of.
 
+use std::sync::Arc;
+
 use hart_kernel::{Interrupt, StepSource};
 use hart_types::{CheckpointId, RunStatus};
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,7 @@ impl Logged {
             }
             LogEvent::Started { .. }
             | LogEvent::Entered { .. }
+            | LogEvent::Began { .. }
             | LogEvent::Values { .. }
             | LogEvent::Ended { .. } => 0,
         };
@@ -80,6 +83,10 @@ pub enum LogEvent {
         node: String,
         update: Box<RawValue>,
     },
+    /// A run begins from here: the state before its input.
+    Began {
+        step: StepRef,
+    },
     /// The state after a step; whoever wants it reads it from the steps.
     Values {
         step: StepRef,
@@ -114,6 +121,16 @@ pub struct Task {
     /// `model` or `tools`.
     pub node: String,
     pub step: i64,
+    /// Whom it asks, if it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<AskedModel>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedModel {
+    pub provider: Arc<str>,
+    /// As the provider calls it.
+    pub name: Arc<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -45,8 +45,10 @@ pub struct Renderer {
     children: bool,
     /// For the old `messages` mode, which repeats all that was written so far.
     partial: HashMap<MessageId, Value>,
-    /// The second half of a `messages` frame, per task.
-    metadata: HashMap<(String, i64), Arc<str>>,
+    /// The second half of a `messages` frame, per task and whether it asks a model.
+    metadata: HashMap<(String, i64, bool), Arc<str>>,
+    /// The newest state, which is what a task has to work with.
+    state: Option<Bytes>,
     /// For the mode `events`.
     chain: Chain,
     inside: InsideStates,
@@ -60,6 +62,7 @@ impl Renderer {
             children,
             partial: HashMap::new(),
             metadata: HashMap::new(),
+            state: None,
             chain: Chain::default(),
             inside: InsideStates::default(),
         }
@@ -68,14 +71,20 @@ impl Renderer {
     /// Whether a frame depends on those before it: then whoever comes back has to be rendered to from the start.
     pub fn remembers(&self) -> bool {
         self.has(StreamMode::Events)
+            || self.tells_of(StreamMode::Tasks)
             || (self.children && self.has(StreamMode::Values))
             || (self.has(StreamMode::Messages) && !self.has(StreamMode::MessagesTuple))
     }
 
     /// Whether the state itself is needed to render the entry.
     pub fn wants_values(&self, entry: &Entry) -> bool {
-        let asked = [StreamMode::Values, StreamMode::Checkpoints, StreamMode::Debug, StreamMode::Events];
-        matches!(entry.logged.event, LogEvent::Values { .. }) && asked.iter().any(|mode| self.has(*mode))
+        use StreamMode::{Checkpoints, Debug, Events, Tasks, Values};
+        let asked: &[StreamMode] = match entry.logged.event {
+            LogEvent::Values { .. } => &[Values, Checkpoints, Debug, Events, Tasks],
+            LogEvent::Began { .. } => &[Checkpoints, Debug],
+            _ => &[],
+        };
+        asked.iter().any(|mode| self.has(*mode))
     }
 
     /// `values` is the state at the entry, if it is wanted.
@@ -83,6 +92,12 @@ impl Renderer {
         let namespace = &entry.logged.namespace;
         if !namespace.is_empty() && !self.children {
             return Vec::new();
+        }
+        if let LogEvent::TaskStarted { task, .. } = &entry.logged.event
+            && self.has(StreamMode::MessagesTuple)
+        {
+            // Made while the model is waited for, not when it speaks.
+            self.metadata(task);
         }
         let mut frames = Vec::new();
         let mut add = |name: Cow<'static, str>, data: Bytes| {
@@ -99,20 +114,19 @@ impl Renderer {
                 let data = json!({"run_id": self.run.id, "attempt": attempt, "thread_id": self.run.thread});
                 add("metadata".into(), bytes(&data));
             }
+            LogEvent::Began { step } if self.tells_of(StreamMode::Checkpoints) => {
+                self.checkpoint(step, values, &[], entry, &mut add);
+            }
             LogEvent::Values { step, interrupts } => {
                 if let (true, Some(values)) = (self.has(StreamMode::Values), values) {
                     add("values".into(), with_interrupts(values, interrupts.as_deref()));
                 }
                 if self.tells_of(StreamMode::Checkpoints) {
-                    let payload = self.checkpoint(step, values, interrupts.as_deref().unwrap_or_default());
-                    self.add_debugged(
-                        StreamMode::Checkpoints,
-                        "checkpoint",
-                        step.step,
-                        payload,
-                        entry,
-                        &mut add,
-                    );
+                    let interrupts = interrupts.as_deref().unwrap_or_default();
+                    self.checkpoint(step, values, interrupts, entry, &mut add);
+                }
+                if self.tells_of(StreamMode::Tasks) {
+                    self.state = values.cloned();
                 }
             }
             LogEvent::ChildValues { kept, values } if self.has(StreamMode::Values) => {
@@ -128,8 +142,11 @@ impl Renderer {
             LogEvent::Chunk { task, message } => self.message(task, message, true, &mut add),
             LogEvent::Message { task, message } => self.message(task, message, false, &mut add),
             LogEvent::TaskStarted { task, input } if self.tells_of(StreamMode::Tasks) => {
+                // A call has its arguments; the model has all that was said.
+                let state = self.state.as_deref().filter(|_| task.node == "model" && namespace.is_empty());
+                let state = state.and_then(|state| serde_json::from_slice::<Box<RawValue>>(state).ok());
                 let payload = json!({
-                    "id": task.id, "name": task.node, "input": input, "triggers": triggers(task),
+                    "id": task.id, "name": task.node, "input": state.as_ref().unwrap_or(input), "triggers": triggers(task),
                     "metadata": self.about_run(),
                 });
                 self.add_debugged(StreamMode::Tasks, "task", task.step, payload, entry, &mut add);
@@ -222,13 +239,13 @@ impl Renderer {
 
     fn metadata(&mut self, task: &Task) -> Arc<str> {
         // What hooks say before a task begins is its, and of the step before it.
-        let key = (task.id.clone(), task.step);
+        let key = (task.id.clone(), task.step, task.model.is_some());
         if let Some(known) = self.metadata.get(&key) {
             return Arc::clone(known);
         }
         let namespace = task.namespace();
         let graph = self.run.metadata.get("graph_id").cloned().unwrap_or_default();
-        let metadata = json!({
+        let mut metadata = json!({
             "created_by": "system",
             "thread_id": self.run.thread,
             "run_id": self.run.id,
@@ -241,6 +258,11 @@ impl Renderer {
             "langgraph_checkpoint_ns": namespace,
             "checkpoint_ns": namespace,
         });
+        if let (Some(model), Some(map)) = (&task.model, metadata.as_object_mut()) {
+            map.insert("ls_provider".to_owned(), json!(model.provider));
+            map.insert("ls_model_name".to_owned(), json!(model.name));
+            map.insert("ls_model_type".to_owned(), json!("chat"));
+        }
         let metadata: Arc<str> = metadata.to_string().into();
         self.metadata.insert(key, Arc::clone(&metadata));
         metadata
@@ -258,7 +280,14 @@ impl Renderer {
         json!({"checkpoint_id": id, "thread_id": self.run.thread, "checkpoint_ns": ""})
     }
 
-    fn checkpoint(&self, step: &StepRef, values: Option<&Bytes>, interrupts: &[Interrupt]) -> Value {
+    fn checkpoint(
+        &self,
+        step: &StepRef,
+        values: Option<&Bytes>,
+        interrupts: &[Interrupt],
+        entry: &Entry,
+        add: &mut impl FnMut(Cow<'static, str>, Bytes),
+    ) {
         let config = |id: &CheckpointId| json!({"configurable": self.place(id)});
         let state = values.map(Bytes::as_ref).unwrap_or_default();
         let tasks = next_tasks(step.checkpoint.as_str(), step.next.as_deref(), state, interrupts);
@@ -269,14 +298,15 @@ impl Renderer {
         let tasks: Vec<Value> = tasks.into_iter().map(task).collect();
         let values: Option<Box<RawValue>> = serde_json::from_slice(state).ok();
         let next: Vec<&str> = tasks.iter().filter_map(|task| task.get("name")?.as_str()).collect();
-        json!({
+        let payload = json!({
             "config": config(&step.checkpoint),
             "parent_config": step.parent.as_ref().map(config),
             "values": values,
             "metadata": {"source": source(step.source), "step": step.step, "parents": {}},
             "next": next,
             "tasks": tasks,
-        })
+        });
+        self.add_debugged(StreamMode::Checkpoints, "checkpoint", step.step, payload, entry, add);
     }
 
     /// A payload under its own name, and again as `debug` wraps it.
@@ -297,7 +327,8 @@ impl Renderer {
             let timestamp = at.map(|at| at.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string());
             let timestamp = timestamp.unwrap_or_default();
             let mut payload = payload;
-            if let (LogEvent::Values { step, .. }, Some(map)) = (&entry.logged.event, payload.as_object_mut())
+            if let (LogEvent::Values { step, .. } | LogEvent::Began { step }, Some(map)) =
+                (&entry.logged.event, payload.as_object_mut())
             {
                 map.insert("checkpoint".to_owned(), self.place(&step.checkpoint));
                 let parent = step.parent.as_ref().map(|parent| self.place(parent));

@@ -23,17 +23,18 @@ mod sink;
 mod tape;
 mod tasks;
 mod telemetry;
+mod to_the_end;
 mod transcript;
 mod values;
 mod workspaces;
 
-pub use event::{LogEvent, Logged, StepRef, Task};
+pub use event::{AskedModel, LogEvent, Logged, StepRef, Task};
 pub use follow::{After, Follower, reaches};
 pub use follow_thread::{ThreadEvent, ThreadFollower};
 pub use forks::{Fork, Way};
 pub use frame::{Channel, Envelope, EventRenderer, Frame, Renderer, source};
 pub use recall::Recall;
-pub use record::{Failure, ModelTotals, Run, Thread, Totals};
+pub use record::{Failure, Lifetime, ModelTotals, Run, Thread, Totals};
 pub use request::{AgentFactory, AgentInfo, AgentRequest, FactoryError, Input, StartRun, recursion_limit};
 pub use run_frames::{RunFrames, UnsaidEnd, frames_of};
 pub use runtime::{

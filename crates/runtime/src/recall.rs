@@ -38,7 +38,9 @@ impl Recall {
         if let Some(reached) = &entry.reached {
             return Ok(Some(encoder.encode(&reached.values, None)));
         }
-        let LogEvent::Values { step, .. } = &entry.logged.event else { return Ok(None) };
+        let (LogEvent::Values { step, .. } | LogEvent::Began { step }) = &entry.logged.event else {
+            return Ok(None);
+        };
         let view = self.view(&step.checkpoint).await?;
         Ok(view.map(|view| encoder.encode(&view, None)))
     }

@@ -3,11 +3,12 @@
 //! Invariant: a record is plain data. What it may do next is decided by `Runtime`, what it looks like by the gateway.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hart_kernel::Timestamp;
 use hart_types::{
-    AssistantId, CheckpointId, MultitaskStrategy, RunId, RunStatus, ThreadId, ThreadStatus, UsageMetadata,
-    UserId,
+    AssistantId, CheckpointId, MultitaskStrategy, PruneStrategy, RunId, RunStatus, ThreadId, ThreadStatus,
+    UsageMetadata, UserId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -29,6 +30,15 @@ pub struct Thread {
     pub head: Option<CheckpointId>,
     /// It goes with its only run.
     pub temporary: bool,
+    /// It goes when nobody has used it for so long.
+    pub lifetime: Option<Lifetime>,
+}
+
+/// How long a thread stays that nobody uses, and what is left of it then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    pub unused: Duration,
+    pub remains: PruneStrategy,
 }
 
 impl Thread {
@@ -45,6 +55,7 @@ impl Thread {
             error: None,
             head: None,
             temporary: false,
+            lifetime: None,
         }
     }
 }

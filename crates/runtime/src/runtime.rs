@@ -37,6 +37,7 @@ use crate::port::{Admission, AtOnce, Lease, RunEnd, Store, StoreError};
 use crate::request::{AgentFactory, StartRun};
 use crate::tape::{Hold, Tape};
 use crate::telemetry::{Metrics, RunWatch, Traces};
+use crate::to_the_end::ToTheEnd;
 use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspaces;
 use crate::{Run, Totals};
@@ -103,6 +104,7 @@ struct Live {
     /// Another process has it now.
     lost: CancellationToken,
     stage: watch::Sender<Stage>,
+    known_since: Instant,
     ended_at: OnceLock<Instant>,
 }
 
@@ -226,9 +228,9 @@ impl Runtime {
     pub async fn start(&self, request: StartRun) -> Result<Run, StartError> {
         let expected = self.expected(request).await?;
         let runtime = self.clone();
-        // Whoever asks may go away in the middle; what was taken in by then must be executed all the same.
         let starting = async move { runtime.admit_at_once(expected).await };
-        self.inner.tasks.spawn(starting.in_current_span()).await.unwrap_or(Err(StartError::Closing))
+        // Whoever asks may go away in the middle; what was taken in by then must be executed all the same.
+        ToTheEnd::new(starting.in_current_span(), &self.inner.tasks).await
     }
 
     /// Takes a run in and executes it when it is its turn. Where nothing is before it, that is while its admission gets
@@ -446,6 +448,7 @@ impl Inner {
             making: Mutex::default(),
             lost: CancellationToken::new(),
             stage: watch::Sender::new(Stage::Here),
+            known_since: Instant::now(),
             ended_at: OnceLock::new(),
         }
     }

@@ -5,11 +5,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hart_kernel::{AgentEvent, EventSink, Interrupt, MessageList, Reached, async_trait};
+use hart_kernel::{AgentEvent, EventSink, Interrupt, MessageList, Reached, StepSource, async_trait};
 use hart_types::{Message, MessageId, RunId, RunStatus, ToolCallId, UsageMetadata};
 use serde_json::{Map, Value, json};
 
-use crate::event::{LogEvent, Logged, StepRef, Task, empty, raw};
+use crate::event::{AskedModel, LogEvent, Logged, StepRef, Task, empty, raw};
+use crate::port::StepInfo;
 use crate::tape::{Entry, Tape};
 use crate::tasks::{shared_out, task_id};
 use crate::telemetry::RunWatch;
@@ -33,9 +34,13 @@ pub(crate) struct RunSink {
 struct Voice {
     /// Whether the log knows of it, if it speaks inside a call.
     entered: bool,
-    step: i64,
     /// The newest checkpoint, which names the tasks that follow it; the agent itself until there is one.
     head: String,
+    /// Its number, as the thread's history has it; none before the first.
+    number: Option<i64>,
+    /// Whether the step behind it has begun.
+    at_work: bool,
+    asked: Option<AskedModel>,
     /// Calls that were begun and have no result yet.
     running: Vec<(ToolCallId, Task)>,
     /// Whether the step is a batch of tool calls.
@@ -86,6 +91,13 @@ impl RunSink {
         }
     }
 
+    /// The run goes on behind this step.
+    pub(crate) fn stands_behind(&self, step: StepInfo) {
+        self.with(&[], |voice| {
+            (voice.head, voice.number) = (step.id.to_string(), Some(step.number));
+        });
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -120,11 +132,12 @@ impl RunSink {
             AgentEvent::Values(reached) if is_root => Some(reached.clone()),
             _ => None,
         };
-        if reached.is_some() {
+        if reached.as_ref().is_some_and(|reached| reached.source != StepSource::Start) {
             self.reached.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&reached);
         }
         for event in self.with(&namespace, |voice| voice.hear(event, is_root)) {
-            let state = matches!(event, LogEvent::Values { .. }).then(|| reached.clone()).flatten();
+            let is_state = matches!(event, LogEvent::Values { .. } | LogEvent::Began { .. });
+            let state = is_state.then(|| reached.clone()).flatten();
             self.tape.push(Logged { namespace: namespace.clone(), event }, state).await;
         }
     }
@@ -166,8 +179,9 @@ impl EventSink for RunSink {
 impl Voice {
     fn hear(&mut self, event: AgentEvent, is_root: bool) -> Vec<LogEvent> {
         match event {
-            AgentEvent::ModelStarted { .. } => {
-                self.step += 1;
+            AgentEvent::ModelStarted { provider, served_as, .. } => {
+                self.asked = Some(AskedModel { provider, name: served_as });
+                self.at_work = true;
                 self.in_tools = false;
                 self.running.clear();
                 vec![LogEvent::TaskStarted { task: self.model_task(), input: empty() }]
@@ -178,17 +192,25 @@ impl Voice {
             }
             AgentEvent::Message(message) => self.message(&message),
             AgentEvent::Updates { node, update } => self.updates(&node, &update),
+            AgentEvent::Values(reached) if reached.source == StepSource::Start => {
+                self.number = Some(self.number.map_or(-1, |number| number + 1));
+                let step = self.step_of(&reached);
+                is_root.then_some(LogEvent::Began { step }).into_iter().collect()
+            }
             AgentEvent::Values(reached) => {
-                self.head = reached.checkpoint.to_string();
+                // A run that goes on tells where it stands before it takes a step.
+                if self.head != reached.checkpoint.as_str() {
+                    let further = i64::from(reached.source.goes_further(reached.next.as_deref()));
+                    self.number = Some(self.number.map_or(0, |number| number + further));
+                    self.head = reached.checkpoint.to_string();
+                }
+                self.at_work = false;
                 let mut told = self.supersede(&reached);
                 told.push(self.values(&reached, is_root));
                 told
             }
             AgentEvent::ToolStarted(call) => {
-                if !self.in_tools {
-                    self.step += 1;
-                    self.in_tools = true;
-                }
+                (self.at_work, self.in_tools) = (true, true);
                 let id = call.id.clone().unwrap_or_else(|| "".into());
                 let task = self.tool_task(&id);
                 self.running.push((id, task.clone()));
@@ -208,9 +230,7 @@ impl Voice {
 
     fn recall(&mut self, event: &LogEvent) {
         match event {
-            LogEvent::TaskStarted { task, .. } => {
-                (self.step, self.in_tools) = (task.step, task.node == "tools");
-            }
+            LogEvent::TaskStarted { task, .. } => self.in_tools = task.node == "tools",
             LogEvent::Chunk { task, message } | LogEvent::Message { task, message } => {
                 if let Ok(Named { id: Some(id) }) = serde_json::from_str(message.get()) {
                     self.recalled.insert(id, task.clone());
@@ -299,14 +319,22 @@ impl Voice {
             values.extend(reached.values.rest_to_json());
             return LogEvent::ChildValues { kept, values: raw(&values) };
         }
-        let step = StepRef {
+        LogEvent::Values { step: self.step_of(reached), interrupts: self.paused.take() }
+    }
+
+    fn step_of(&self, reached: &Reached) -> StepRef {
+        StepRef {
             checkpoint: reached.checkpoint.clone(),
             parent: reached.parent.clone(),
             source: reached.source,
-            step: self.step,
+            step: self.number.unwrap_or(0),
             next: reached.next.as_deref().map(str::to_owned),
-        };
-        LogEvent::Values { step, interrupts: self.paused.take() }
+        }
+    }
+
+    /// What is done now is of the step that comes of it.
+    fn step(&self) -> i64 {
+        self.number.unwrap_or(0) + i64::from(self.at_work)
     }
 
     fn node_task(&self) -> Task {
@@ -314,7 +342,7 @@ impl Voice {
     }
 
     fn model_task(&self) -> Task {
-        self.task("model", "")
+        Task { model: self.asked.clone(), ..self.task("model", "") }
     }
 
     fn tool_task(&self, call: &ToolCallId) -> Task {
@@ -322,7 +350,7 @@ impl Voice {
     }
 
     fn task(&self, node: &str, call: &str) -> Task {
-        Task { id: task_id(&self.head, node, call), node: node.to_owned(), step: self.step }
+        Task { id: task_id(&self.head, node, call), node: node.to_owned(), step: self.step(), model: None }
     }
 }
 

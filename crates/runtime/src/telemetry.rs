@@ -80,7 +80,7 @@ impl RunWatch {
     /// whoever works inside of it.
     pub(crate) fn hear(&self, namespace: &[String], event: &AgentEvent, inside: Option<String>) {
         match event {
-            AgentEvent::ModelStarted { model } => self.model_asked(namespace, model),
+            AgentEvent::ModelStarted { model, .. } => self.model_asked(namespace, model),
             AgentEvent::MessageChunk(chunk) => self.model_spoke(namespace, chunk),
             AgentEvent::Updates { node, .. } if &**node == "model" => {
                 if let Some(asked) = self.open().asked.remove(namespace) {

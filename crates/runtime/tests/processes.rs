@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use hart_runtime::port::EventScope;
 use hart_runtime::{After, LogEvent, Run, StartRun};
-use hart_testkit::eventually;
+use hart_testkit::{eventually, in_time};
 use hart_types::{CancelAction, RunStatus};
 
 use crate::support::{World, says};
@@ -115,6 +115,25 @@ async fn a_run_of_another_process_is_followed_and_stopped() {
     let status = tokio::task::block_in_place(|| other.wait().unwrap());
     assert!(!status.success(), "its run did not succeed");
     assert_eq!(world.run(says("t", "SAY on")).await.status, RunStatus::Success);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_another_process_stops_before_it_begins_is_over_for_whoever_follows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let (here, there) = (World::over(&path).await, World::over(&path).await);
+    let mut running = here.runtime.follow(&here.start("t", "SLOW 1000 50").await.id, After::Start);
+    running.next().await.unwrap().unwrap();
+    let waiting = here.start("t", "SAY later").await;
+    let delayed = StartRun { after_seconds: 3600.0, ..says("u", "SAY much later") };
+    let delayed = here.runtime.start(delayed).await.unwrap();
+    for run in [&waiting, &delayed] {
+        let mut follower = here.runtime.follow(&run.id, After::Start);
+        there.runtime.cancel(&run.id, CancelAction::Interrupt).await.unwrap();
+        in_time("the stream ends", async { while follower.next().await.unwrap().is_some() {} }).await;
+        in_time("nobody waits for it", here.runtime.wait(&run.id)).await;
+        assert_eq!(here.ended(&run.id).await.status, RunStatus::Interrupted);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

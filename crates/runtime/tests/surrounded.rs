@@ -46,6 +46,9 @@ impl<A: Around> Threads for Surrounded<A> {
     async fn left_behind(&self, before: Timestamp) -> Result<Vec<Thread>, StoreError> {
         self.by.around("left_behind", self.inner.left_behind(before)).await
     }
+    async fn expire_threads(&self, now: Timestamp) -> Result<Vec<Thread>, StoreError> {
+        self.by.around("expire_threads", self.inner.expire_threads(now)).await
+    }
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError> {
         self.by.around("search_threads", self.inner.search_threads(query)).await
     }

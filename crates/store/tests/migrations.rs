@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0013_more_sums.sql"),
     include_str!("../migrations/0014_leaner_indexes.sql"),
     include_str!("../migrations/0015_events_in_rows.sql"),
+    include_str!("../migrations/0016_lifetimes.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

@@ -3,13 +3,14 @@
 //! Invariant: making one twice under one id is safe to try.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{MatchedPath, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
-use hart_runtime::{StateError, Thread};
+use hart_runtime::{Lifetime, StateError, Thread};
 use hart_types::{IfExists, PruneStrategy, RunId, ThreadId, ThreadStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ use super::state::StateWrite;
 use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::paging::Page;
-use crate::parse::{Body, Path, order_of, selected, thread_id};
+use crate::parse::{Body, Path, Query, order_of, selected, thread_id};
 use crate::wire::{select, thread};
 use crate::words::Word;
 
@@ -34,6 +35,7 @@ pub(crate) struct Create {
     /// What was written to the state elsewhere, to be written here in the same order.
     #[serde(default)]
     supersteps: Vec<SuperStep>,
+    #[schemars(with = "Option<Ttl>")]
     ttl: Option<Value>,
 }
 
@@ -47,10 +49,11 @@ pub(crate) async fn create(
     at: MatchedPath,
     Body(create): Body<Create>,
 ) -> ApiResult<Json<Value>> {
-    without_ttl(create.ttl.as_ref())?;
+    let lifetime = lifetime(create.ttl)?;
     let id = create.thread_id.as_deref().map_or_else(|| Ok(ThreadId::generate()), thread_id)?;
     let mut row = Thread::new(id.clone(), "default".into(), gateway.runtime.now());
     row.metadata = create.metadata;
+    row.lifetime = lifetime;
     let writes: Vec<StateWrite> = create.supersteps.into_iter().flat_map(|step| step.updates).collect();
     if !writes.is_empty() && !row.metadata.contains_key("graph_id") {
         return Err(ApiError::bad_request("`supersteps` need `metadata.graph_id`: whose state they are of"));
@@ -81,25 +84,53 @@ async fn replay(gateway: &Gateway, row: &Thread, writes: Vec<StateWrite>) -> Api
     Ok(())
 }
 
-/// Whoever asks for a thread to go by itself must not think that it does.
-fn without_ttl(ttl: Option<&Value>) -> ApiResult<()> {
-    match ttl {
-        None => Ok(()),
-        Some(_) => Err(ApiError::unprocessable(
-            "`ttl` is not supported: a thread stays until it is deleted, or pruned with POST /threads/prune",
-        )),
-    }
+/// When a thread goes by itself: so many minutes after it was last used.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "ThreadTtl")]
+enum Ttl {
+    Minutes(f64),
+    Full {
+        ttl: f64,
+        #[schemars(with = "Option<Word<PruneStrategy>>")]
+        strategy: Option<PruneStrategy>,
+    },
 }
 
-pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+fn lifetime(ttl: Option<Value>) -> ApiResult<Option<Lifetime>> {
+    let Some(ttl) = ttl else { return Ok(None) };
+    let wrong = || {
+        let form = r#"`ttl` is a number of minutes above 0, or {"ttl": minutes, "strategy": "delete" or "keep_latest"}"#;
+        ApiError::unprocessable(form)
+    };
+    let (minutes, strategy) = match serde_json::from_value(ttl).map_err(|_| wrong())? {
+        Ttl::Minutes(minutes) => (minutes, None),
+        Ttl::Full { ttl, strategy } => (ttl, strategy),
+    };
+    let unused = Duration::try_from_secs_f64(minutes * 60.0).ok().filter(|unused| !unused.is_zero());
+    let unused = unused.ok_or_else(wrong)?;
+    Ok(Some(Lifetime { unused, remains: strategy.unwrap_or(PruneStrategy::Delete) }))
+}
+
+pub(crate) async fn get(
+    State(gateway): State<Gateway>,
+    Path(id): Path<String>,
+    query: Query,
+) -> ApiResult<Json<Value>> {
     let row = known(&gateway, &id).await?;
-    Ok(Json(full(&gateway, &row).await?))
+    let mut shown = full(&gateway, &row).await?;
+    let asked = query.list("include").iter().any(|part| part == "ttl");
+    if let (true, Some(ttl), Some(shown)) = (asked, thread::ttl(&row), shown.as_object_mut()) {
+        shown.insert("ttl".to_owned(), ttl);
+    }
+    Ok(Json(shown))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadPatch")]
 pub(crate) struct Patch {
     metadata: Option<Map<String, Value>>,
+    #[schemars(with = "Option<Ttl>")]
     ttl: Option<Value>,
 }
 
@@ -110,9 +141,9 @@ pub(crate) async fn patch(
     Body(patch): Body<Patch>,
 ) -> ApiResult<Response> {
     let id = thread_id(&id)?;
-    without_ttl(patch.ttl.as_ref())?;
     let patch = ThreadPatch {
         metadata: patch.metadata,
+        lifetime: lifetime(patch.ttl)?,
         updated_at: Some(gateway.runtime.now()),
         ..ThreadPatch::default()
     };

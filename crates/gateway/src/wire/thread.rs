@@ -33,6 +33,17 @@ pub(crate) fn json(thread: &Thread, reached: Option<&ThreadState>) -> Value {
     })
 }
 
+/// When it goes by itself, if it does.
+pub(crate) fn ttl(thread: &Thread) -> Option<Value> {
+    let lifetime = thread.lifetime?;
+    let expires_at = thread.updated_at.checked_add(lifetime.unused).ok().map(time);
+    Some(json!({
+        "strategy": lifetime.remains,
+        "ttl_minutes": lifetime.unused.as_secs_f64() / 60.0,
+        "expires_at": expires_at,
+    }))
+}
+
 pub(crate) const KEYS: &[&str] = &[
     "thread_id",
     "created_at",

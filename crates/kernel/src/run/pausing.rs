@@ -20,27 +20,25 @@ impl Execution<'_> {
         let open = self.state.get::<Paused>().cloned().flatten();
         let named = self.cx.input_ids.clone().filter(|ids| ids.follow(self.head.as_ref()));
         let InputIds { start, input: id } = named.unwrap_or_else(InputIds::generate);
+        let is_new = self.head.is_none() && self.state.messages().is_empty();
         let (mut update, goes_on) = match input {
             RunInput::Words(update) => {
                 // Whoever speaks of something else does not answer.
                 self.forget_pause()?;
-                self.begin(start);
+                self.begin(start).await;
                 (update, None)
             }
-            RunInput::Answer { resume, update } => {
-                let pause = open.ok_or(ResumeError::NothingAsked)?;
-                self.cx.set_answers(pause.answered(resume)?);
-                (update, Some(pause))
-            }
-            RunInput::Continue if self.head.is_none() && self.state.messages().is_empty() => {
-                return Err(RunError::EmptyInput);
-            }
-            RunInput::Continue => {
-                if open.is_none() {
-                    self.take_back_partial().await?;
+            RunInput::Answer { .. } if is_new => return Err(ResumeError::NothingAsked.into()),
+            RunInput::Continue if is_new => return Err(RunError::EmptyInput),
+            RunInput::Answer { resume, update } => match open {
+                Some(pause) if !pause.interrupts.is_empty() => {
+                    self.cx.set_answers(pause.answered(resume)?);
+                    (update, Some(pause))
                 }
-                (Update::none(), self.stands_at(open))
-            }
+                // Nothing is asked, any more perhaps: what is left to do is done.
+                open => (update, self.go_on(open).await?),
+            },
+            RunInput::Continue => (Update::none(), self.go_on(open).await?),
         };
         let mut nth = 0;
         update.name_messages(|| {
@@ -59,6 +57,14 @@ impl Execution<'_> {
         let next = goes_on.as_ref().map_or(Node::Model, |pause| pause.node);
         self.log_as(id, StepSource::Input, next.name()).await?;
         Ok(goes_on)
+    }
+
+    /// Where a run begins to which nobody says anything new.
+    async fn go_on(&mut self, open: Option<Pause>) -> Result<Option<Pause>, RunError> {
+        if open.is_none() {
+            self.take_back_partial().await?;
+        }
+        Ok(self.stands_at(open))
     }
 
     /// An answer that was broken off is there for people; whoever goes on answers anew.

@@ -14,7 +14,7 @@ use super::blocks::values_in_blocks;
 use super::inside::InsideStates;
 use super::spoken::{self, Fragment, Spoken};
 use super::{asked, bytes, source};
-use crate::event::{LogEvent, Task};
+use crate::event::{LogEvent, StepRef, Task};
 use crate::{Entry, Run};
 
 /// One event of the protocol. The connection that sends it numbers it.
@@ -130,13 +130,9 @@ impl EventRenderer {
                     // What follows has the same id whether or not it is asked for.
                     None => out.made += 1,
                 }
-                let mut data =
-                    json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
-                if let (Some(parent), Some(map)) = (&step.parent, data.as_object_mut()) {
-                    map.insert("parent_id".to_owned(), parent.as_str().into());
-                }
-                out.say(Channel::Checkpoints, namespace, &data);
+                out.say(Channel::Checkpoints, namespace, &checkpoint(step));
             }
+            LogEvent::Began { step } => out.say(Channel::Checkpoints, namespace, &checkpoint(step)),
             LogEvent::ChildValues { kept, values } => {
                 let values = self.states.whole(namespace, *kept, values);
                 if let Some(values) = values_in_blocks(values.get()) {
@@ -316,6 +312,14 @@ fn below(namespace: &[String], task: &Task) -> Vec<String> {
 }
 
 /// A tool's own words while it works belong to the tool.
+fn checkpoint(step: &StepRef) -> Value {
+    let mut data = json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
+    if let (Some(parent), Some(map)) = (&step.parent, data.as_object_mut()) {
+        map.insert("parent_id".to_owned(), parent.as_str().into());
+    }
+    data
+}
+
 fn custom(namespace: &[String], data: &Value, out: &mut Out<'_>) {
     let word = |key: &str| data.get(key).and_then(Value::as_str);
     if word("type") == Some("tool_progress") {

@@ -8,7 +8,7 @@ use hart_types::{ThreadId, ThreadStatus, UserId};
 use serde_json::{Map, Value};
 
 use super::StoreError;
-use crate::Thread;
+use crate::{Lifetime, Thread};
 
 #[async_trait]
 pub trait Threads {
@@ -25,6 +25,10 @@ pub trait Threads {
 
     /// Threads that were to go with their run, and whose run ended before `before`.
     async fn left_behind(&self, before: Timestamp) -> Result<Vec<Thread>, StoreError>;
+
+    /// Does to threads whose time is over, and on which nothing runs, what is to be done then: some at a time. Those that
+    /// are gone now.
+    async fn expire_threads(&self, now: Timestamp) -> Result<Vec<Thread>, StoreError>;
 
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError>;
 
@@ -49,6 +53,7 @@ pub struct ThreadPatch {
     /// `Some(None)` clears it.
     pub error: Option<Option<crate::Failure>>,
     pub updated_at: Option<Timestamp>,
+    pub lifetime: Option<Lifetime>,
 }
 
 #[derive(Clone, Debug, Default)]

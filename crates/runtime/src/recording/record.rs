@@ -171,6 +171,10 @@ impl Piece {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedProfile {
     pub name: String,
+    #[serde(default)]
+    provider: String,
+    #[serde(default)]
+    served_as: String,
     context_window: Option<u32>,
     max_output_tokens: Option<u32>,
     vision: bool,
@@ -183,6 +187,8 @@ impl From<&ModelProfile> for RecordedProfile {
     fn from(profile: &ModelProfile) -> Self {
         Self {
             name: profile.name.clone(),
+            provider: profile.provider.clone(),
+            served_as: profile.served_as.clone(),
             context_window: profile.context_window,
             max_output_tokens: profile.max_output_tokens,
             vision: profile.vision,
@@ -196,6 +202,8 @@ impl From<RecordedProfile> for ModelProfile {
     fn from(recorded: RecordedProfile) -> Self {
         Self {
             name: recorded.name,
+            provider: recorded.provider,
+            served_as: recorded.served_as,
             context_window: recorded.context_window,
             max_output_tokens: recorded.max_output_tokens,
             vision: recorded.vision,

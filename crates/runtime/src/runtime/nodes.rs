@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use hart_types::{CancelAction, NodeId, RunStatus, ThreadId};
+use hart_types::{CancelAction, NodeId, RunId, RunStatus, ThreadId};
 use tokio::time::Instant;
 
 use super::worker::execute;
@@ -20,6 +20,8 @@ use crate::port::{Holding, Lease, RunEnd, Sign, StoreError};
 
 /// How often a process that has something to do shows that it lives.
 const BEAT: Duration = Duration::from_secs(1);
+/// A run that is not in the store for so long will not be let in any more.
+const LET_IN: Duration = Duration::from_secs(60);
 /// How long one may be silent of which nothing else is seen.
 const LEASE: Duration = Duration::from_secs(5);
 /// How long one may be silent whose process is there: it may be short of time, or stopped for good.
@@ -80,6 +82,13 @@ pub(super) async fn keep_alive(runtime: Weak<Inner>) {
             let error = chain(&error);
             tracing::warn!(error, "this process could not show that it lives; its runs may be taken over");
         }
+        if let Err(error) = inner.leave_to_others().await {
+            let error = chain(&error);
+            tracing::warn!(
+                error,
+                "it could not be seen whether runs that wait here are still this process's"
+            );
+        }
         if inner.settings.adopt == Adopt::Everything
             && !inner.closing.is_cancelled()
             && let Err(error) = inner.adopt_all().await
@@ -115,6 +124,34 @@ impl Inner {
                 }
                 // It may have ended since it was looked at; then nobody listens.
                 None => live.lost.cancel(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs that wait here and that another process has ended or taken meanwhile.
+    async fn leave_to_others(&self) -> Result<(), StoreError> {
+        let waits = |live: &Live| *live.stage.borrow() == Stage::Here && live.lease.get().is_none();
+        let waiting: Vec<(RunId, Arc<Live>)> = {
+            let all = self.lock_live();
+            let waiting = all.iter().filter(|(_, live)| waits(live));
+            waiting.map(|(run, live)| (run.clone(), Arc::clone(live))).collect()
+        };
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let holdings = self.store.holdings(None).await?;
+        for (run, live) in waiting {
+            let elsewhere = match holdings.iter().find(|holding| holding.lease.run == run) {
+                Some(holding) => holding.lease.node != self.node,
+                None => match self.store.run(&run).await? {
+                    Some(run) => !run.status.is_active(),
+                    // Undone, unless it is still to be let in.
+                    None => live.known_since.elapsed() > LET_IN,
+                },
+            };
+            if elsewhere && waits(&live) {
+                self.step_aside(&run, &live);
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! How long streams can be read again, and what a crash left behind.
 //!
 //! Invariant: only logs of runs that have ended are forgotten, each as a whole; threads, runs and states stay, but for
-//! threads that were to go with their run.
+//! threads that were to go with their run, or when nobody uses them.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use super::Inner;
+use crate::Thread;
 use crate::workspaces::Workspace;
 
 /// What is kept of the streams of runs that have ended.
@@ -30,6 +31,9 @@ impl Default for Retention {
 /// Whoever still reads such a thread's stream is done with it by then, in whatever process.
 const LEFT_BEHIND: Duration = Duration::from_secs(600);
 
+/// How often threads are looked for whose time is over: it is told in minutes.
+const EXPIRE: Duration = Duration::from_secs(30);
+
 impl Inner {
     /// A process that dies between the end of a run and the end of its thread leaves the thread to the next one.
     async fn sweep(&self) {
@@ -39,26 +43,61 @@ impl Inner {
             Vec::new()
         });
         for thread in threads {
-            let files = Workspace { thread: thread.id, user: thread.user };
-            let gone = self.store.delete_thread(&files.thread).await;
-            if let Err(error) = gone {
-                tracing::warn!(thread = %files.thread, %error, "a thread that was left behind is still there");
-                continue;
+            match self.store.delete_thread(&thread.id).await {
+                Ok(_) => self.delete_files(thread).await,
+                Err(error) => {
+                    tracing::warn!(thread = %thread.id, %error, "a thread that was left behind is still there");
+                }
             }
-            if let Err(error) = self.workspaces.delete(&files).await {
-                tracing::warn!(thread = %files.thread, %error, "the files of a thread that is gone are still there");
+        }
+    }
+
+    /// Threads that nobody has used for as long as was asked.
+    async fn expire(&self) {
+        loop {
+            let gone = self.store.expire_threads(self.clock.now()).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "threads whose time is over cannot be looked for");
+                Vec::new()
+            });
+            if gone.is_empty() {
+                return;
             }
+            tracing::info!(
+                count = gone.len(),
+                "threads are gone that nobody had used for as long as was asked"
+            );
+            for thread in gone {
+                self.delete_files(thread).await;
+            }
+        }
+    }
+
+    async fn delete_files(&self, thread: Thread) {
+        let files = Workspace { thread: thread.id, user: thread.user };
+        if let Err(error) = self.workspaces.delete(&files).await {
+            tracing::warn!(thread = %files.thread, %error, "the files of a thread that is gone are still there");
         }
     }
 }
 
 /// Forgets what is old as long as the runtime is there.
 pub(super) async fn forget(runtime: Weak<Inner>, retention: Retention) {
-    let mut look = tokio::time::interval(retention.every.max(Duration::from_millis(1)));
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let every = retention.every.max(Duration::from_millis(1));
+    let [mut look, mut expire] = [every, every.min(EXPIRE)].map(tokio::time::interval);
+    for interval in [&mut look, &mut expire] {
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    }
     loop {
-        look.tick().await;
+        let expires = tokio::select! {
+            biased;
+            _ = expire.tick() => true,
+            _ = look.tick() => false,
+        };
         let Some(inner) = runtime.upgrade() else { return };
+        if expires {
+            inner.expire().await;
+            continue;
+        }
         inner.sweep().await;
         let Ok(before) = inner.clock.now().checked_sub(retention.age) else { continue };
         match inner.store.forget_events(before).await {

@@ -183,6 +183,7 @@ impl Runtime {
         let original = self.known(from).await?;
         let mut copy = Thread::new(ThreadId::generate(), original.user.clone(), self.now());
         copy.metadata.clone_from(&original.metadata);
+        copy.lifetime = original.lifetime;
         // Files first: a thread that is there has them.
         let copied = self.inner.workspaces.copy(&workspace(&original), &workspace(&copy)).await;
         copied.map_err(|error| StoreError::failed("the files of the thread cannot be copied", error))?;

@@ -5,7 +5,9 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use hart_kernel::{Agent, Deck, Ended, ModelErrorKind, Resume, RunContext, RunError, RunInput};
+use futures_util::FutureExt as _;
+use futures_util::future::OptionFuture;
+use hart_kernel::{Agent, Deck, Ended, ModelErrorKind, Preparation, Resume, RunContext, RunError, RunInput};
 use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId};
 use serde_json::json;
 use tracing::Instrument as _;
@@ -15,7 +17,7 @@ use super::{Inner, LINGER, LINGERING, Live, Settings, Stage};
 use crate::event::LogEvent;
 use crate::failure::chain;
 use crate::journal::RunJournal;
-use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
+use crate::port::{Claimed, EventScope, HistoryQuery, Lease, RunEnd, StepInfo, StoreError};
 use crate::recording::Recordable;
 use crate::request::{Input, StartRun};
 use crate::sink::RunSink;
@@ -39,8 +41,11 @@ impl Inner {
                     Ok(Some(claimed)) => {
                         let span =
                             tracing::info_span!("run", id = %claimed.run.id, thread = %claimed.run.thread);
-                        execute(&inner, claimed).instrument(span).await;
-                        continue;
+                        match execute(&inner, claimed).instrument(span).await {
+                            Left::Thread => continue,
+                            // Nobody can wait on a thread that is gone.
+                            Left::Nothing => return,
+                        }
                     }
                     Ok(None) => inner.until_next(&thread).await,
                     Err(error) => Err(error),
@@ -79,19 +84,22 @@ impl Inner {
     /// The run is another process's, now or as soon as there is one: it is followed in the store.
     async fn let_go(&self, run: &RunId, live: &Arc<Live>, lease: &Lease) {
         tracing::warn!(%run, "no longer executed by this process");
-        live.lost.cancel();
-        live.tape.leave();
-        live.stage.send_replace(Stage::Elsewhere);
-        {
-            let mut all = self.lock_live();
-            if all.get(run).is_some_and(|known| Arc::ptr_eq(known, live)) {
-                all.remove(run);
-            }
-        }
+        self.step_aside(run, live);
         if self.closing.is_cancelled()
             && let Err(error) = self.store.release(lease).await
         {
             tracing::warn!(%run, %error, "a run could not be let go of; others take it over a little later");
+        }
+    }
+
+    /// Whoever follows the run reads the store.
+    pub(super) fn step_aside(&self, run: &RunId, live: &Arc<Live>) {
+        live.lost.cancel();
+        live.tape.leave();
+        live.stage.send_replace(Stage::Elsewhere);
+        let mut all = self.lock_live();
+        if all.get(run).is_some_and(|known| Arc::ptr_eq(known, live)) {
+            all.remove(run);
         }
     }
 
@@ -130,7 +138,14 @@ impl Inner {
     }
 }
 
-pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
+/// What is left when a run is over.
+pub(super) enum Left {
+    Thread,
+    /// The thread went with its run.
+    Nothing,
+}
+
+pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) -> Left {
     let refusal = refusal(&inner.settings, &claimed);
     let Claimed { run, lease, request, attempt, stop, .. } = claimed;
     let live = inner.claimed(&run, request);
@@ -169,7 +184,10 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
     // Whoever has lost a run does not take another step of it, also when it could.
     let outcome = tokio::select! {
         biased;
-        () = live.lost.cancelled() => return inner.let_go(&run.id, &live, &lease).await,
+        () = live.lost.cancelled() => {
+            inner.let_go(&run.id, &live, &lease).await;
+            return Left::Thread;
+        }
         outcome = working => outcome,
     };
     let settled = tokio::select! {
@@ -177,27 +195,34 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) {
         () = live.lost.cancelled() => None,
         settled = settle(inner, &run, &live, &files, &sink, outcome) => settled,
     };
-    let Some((last, turn)) = settled else { return inner.let_go(&run.id, &live, &lease).await };
-    inner.letters_changed.notify_waiters();
+    let Some((last, turn)) = settled else {
+        inner.let_go(&run.id, &live, &lease).await;
+        return Left::Thread;
+    };
+    if has_webhook(&run) {
+        inner.letters_changed.notify_waiters();
+    }
     inner.finish(&run.id, &live, last);
     drop(turn);
     // Its last events are on the disk before anything else happens on the thread.
     let _ = recorder.await;
-    if live.request.is_passing() {
-        // Whoever is behind reads the rest from the store.
-        tokio::select! {
-            () = live.tape.unread() => {}
-            () = tokio::time::sleep(LINGER) => {}
-            () = inner.closing.cancelled() => {}
-        }
-        insist(inner, || inner.store.delete_thread(&run.thread)).await;
-        if live.tape.was_read() {
-            inner.forget_passing(&run);
-        }
-        if let Err(error) = inner.workspaces.delete(&files).await {
-            tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
-        }
+    if !live.request.is_passing() {
+        return Left::Thread;
     }
+    // Whoever is behind reads the rest from the store.
+    tokio::select! {
+        () = live.tape.unread() => {}
+        () = tokio::time::sleep(LINGER) => {}
+        () = inner.closing.cancelled() => {}
+    }
+    insist(inner, || inner.store.delete_thread(&run.thread)).await;
+    if live.tape.was_read() {
+        inner.forget_passing(&run);
+    }
+    if let Err(error) = inner.workspaces.delete(&files).await {
+        tracing::warn!(thread = %run.thread, %error, "the files of a thread that is gone are still there");
+    }
+    Left::Nothing
 }
 
 /// What could not be done with a thread's files is said where the run is followed, and to the operator.
@@ -209,10 +234,13 @@ async fn told(sink: &RunSink, kind: &str, done: Result<(), WorkspaceError>) {
     }
 }
 
+fn has_webhook(run: &Run) -> bool {
+    run.kwargs.get("webhook").is_some_and(|webhook| !webhook.is_null())
+}
+
 /// What a run came to, if somebody is to be told of its end.
 fn told_of(run: &Run, sink: &RunSink) -> Option<bytes::Bytes> {
-    let asked = run.kwargs.get("webhook").is_some_and(|webhook| !webhook.is_null());
-    let reached = if asked { sink.reached() } else { None };
+    let reached = if has_webhook(run) { sink.reached() } else { None };
     reached.map(|reached| ValuesEncoder::default().encode(&reached.values, None))
 }
 
@@ -275,6 +303,8 @@ async fn work(
     if attempt == 1 && run.base.is_none() {
         // Whoever claimed it saw that nothing was before it.
         steps.found_empty();
+    } else if let Some(step) = stands_behind(inner, run, live, attempt).await {
+        sink.stands_behind(step);
     }
     let journal = RunJournal {
         store: Arc::clone(&inner.store),
@@ -284,13 +314,9 @@ async fn work(
         steps: Arc::clone(&steps),
         tape: Arc::clone(&live.tape),
     };
-    let before = async {
-        if live.request.is_passing() { Ok(()) } else { inner.workspaces.before_run(files, &run.id).await }
-    };
-    let (kept, agent) = tokio::join!(before, making);
-    told(sink, "workspace_not_kept", kept).await;
-    let agent =
-        agent.map_err(|error| Failed::Error(Failure { error: error.error, message: error.message }))?;
+    let agent = making
+        .await
+        .map_err(|error| Failed::Error(Failure { error: error.error, message: error.message }))?;
     let input = input(&agent, &live.request.input)?;
     let mut cx = RunContext::new(run.thread.clone())
         .with_events(Arc::clone(sink) as Arc<dyn hart_kernel::EventSink>)
@@ -308,12 +334,35 @@ async fn work(
     cx.input_ids.clone_from(&live.request.input_ids);
     cx.breakpoints = live.request.breakpoints.clone();
     cx.recursion_limit = live.request.recursion_limit;
-    let report = agent.run(input, &cx).await;
+    // Of a thread that goes with its run nobody needs the files as they were.
+    cx.preparation = (!live.request.is_passing()).then(|| keep_files(inner, run, files, sink));
+    let kept = OptionFuture::from(cx.preparation.clone());
+    let (report, _) = tokio::join!(agent.run(input, &cx), kept);
     if let Some(deck) = &cx.deck {
         deck.reached(None).await;
     }
     let flushed = steps.flush(&run.thread).await.map_err(RunError::Checkpoint);
     report.outcome.and_then(|ended| flushed.map(|()| ended)).map_err(Failed::from)
+}
+
+/// The step that the run begins from. Where that cannot be read, its steps are told as those of a new thread.
+async fn stands_behind(inner: &Inner, run: &Run, live: &Live, attempt: u32) -> Option<StepInfo> {
+    let only = match attempt {
+        1 => live.request.checkpoint.clone().or_else(|| run.base.clone()),
+        _ => inner.store.thread(&run.thread).await.ok().flatten().and_then(|thread| thread.head),
+    };
+    let query = HistoryQuery { only: Some(only?), limit: 1, ..HistoryQuery::default() };
+    inner.store.history(&run.thread, &query).await.ok()?.pop()
+}
+
+/// The files as they are before a run, which its tools may change.
+fn keep_files(inner: &Arc<Inner>, run: &Run, files: &Workspace, sink: &Arc<RunSink>) -> Preparation {
+    let (inner, run, files, sink) = (Arc::clone(inner), run.id.clone(), files.clone(), Arc::clone(sink));
+    let keep = async move {
+        let kept = inner.workspaces.before_run(&files, &run).await;
+        told(&sink, "workspace_not_kept", kept).await;
+    };
+    keep.boxed().shared()
 }
 
 fn input(agent: &Agent, input: &Input) -> Result<RunInput, Failed> {
@@ -394,16 +443,29 @@ async fn insist<T, F: Future<Output = Result<T, StoreError>>>(
 
 /// What earlier attempts have told.
 async fn earlier(inner: &Inner, run: &RunId, before: u64) -> Result<Vec<Entry>, StoreError> {
-    let (scope, mut all) = (EventScope::Run(run.clone()), Vec::new());
+    let (scope, mut all, mut after) = (EventScope::Run(run.clone()), Vec::new(), 0);
+    // What the run has done is in its steps: it goes on also where what it told of that cannot be read any more.
+    let unreadable = |error: StoreError| {
+        let error = chain(&error);
+        tracing::error!(%run, error, "a part of what a run has told is lost");
+    };
     loop {
-        let after = all.last().map_or(0, |entry: &Entry| entry.id.seq);
-        let page = inner.store.events(&scope, after, 1024).await?;
-        let more = !page.is_empty();
-        for event in page.into_iter().filter(|event| event.id.seq < before) {
-            all.push(Entry::stored(event)?);
-        }
-        if !more || all.last().map_or(0, |entry| entry.id.seq) == after {
+        let page = match inner.store.events(&scope, after, 1024).await {
+            Err(error @ StoreError::Damaged(_)) => {
+                unreadable(error);
+                return Ok(all);
+            }
+            page => page?,
+        };
+        let Some(last) = page.last().map(|event| event.id.seq).filter(|_| after < before) else {
             return Ok(all);
+        };
+        after = last;
+        for event in page.into_iter().filter(|event| event.id.seq < before) {
+            match Entry::stored(event) {
+                Ok(entry) => all.push(entry),
+                Err(error) => unreadable(error),
+            }
         }
     }
 }

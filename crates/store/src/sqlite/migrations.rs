@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0013_more_sums.sql"),
     include_str!("../../migrations/0014_leaner_indexes.sql"),
     include_str!("../../migrations/0015_events_in_rows.sql"),
+    include_str!("../../migrations/0016_lifetimes.sql"),
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {

@@ -117,8 +117,9 @@ impl Steps for SqliteStore {
 
     async fn history(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<StepInfo>, StoreError> {
         let (thread, query) = (thread.clone(), query.clone());
-        self.read(move |db| {
-            let Some((n, _)) = threads::find(db, &thread)? else { return Ok(Vec::new()) };
+        let by_id = query.only.is_some();
+        let find = move |db: &Connection| {
+            let Some(n) = threads::number(db, &thread)? else { return Ok(Vec::new()) };
             db.prepare_cached(
                 "SELECT * FROM steps
                  WHERE thread = ?1 AND (?2 IS NULL OR n < (SELECT n FROM steps WHERE thread = ?1 AND id = ?2))
@@ -136,8 +137,8 @@ impl Steps for SqliteStore {
                 info,
             )?
             .collect()
-        })
-        .await
+        };
+        if by_id { self.look_up(find).await } else { self.read(find).await }
     }
 }
 
@@ -158,7 +159,8 @@ fn insert(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         .prepare_cached("SELECT number FROM steps WHERE thread = ?1 AND id = ?2")?
         .query_row(params![thread, parent], |row| row.get(0))
         .optional()?;
-    let (source, number) = (json(&step.source), number.map_or(-1, |number| number + 1));
+    let further = i64::from(step.source.goes_further(step.next.as_deref()));
+    let (source, number) = (json(&step.source), number.map_or(-1, |number| number + further));
     db.prepare_cached(
         "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next, sum)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
@@ -336,7 +338,7 @@ pub(super) fn keep_only(db: &Connection, thread: i64, head: CheckpointId) -> rus
 
 /// What all steps up to this one wrote, in one step of its id, so the state is the same. It is of no run, so none can be
 /// undone any more.
-fn fold(db: &Connection, thread: i64, head: CheckpointId, run: RunId) -> rusqlite::Result<()> {
+pub(super) fn fold(db: &Connection, thread: i64, head: CheckpointId, run: RunId) -> rusqlite::Result<()> {
     let line = lineage(db, thread, head)?;
     let steps = line.into_iter().map(|(n, info)| whole(db, n, info)).collect::<rusqlite::Result<Vec<_>>>()?;
     let Some(last) = steps.last().cloned() else { return Ok(()) };

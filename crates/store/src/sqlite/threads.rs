@@ -2,16 +2,20 @@
 //!
 //! Invariant: `thread_tags` holds exactly the top-level words and numbers of each thread's metadata.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use hart_kernel::Timestamp;
-use hart_runtime::Thread;
 use hart_runtime::port::{Created, Order, StoreError, ThreadPatch, ThreadQuery, ThreadSort, Threads};
-use hart_types::{CheckpointId, ThreadId};
+use hart_runtime::{Lifetime, Thread};
+use hart_types::{CheckpointId, PruneStrategy, RunId, ThreadId};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde_json::{Map, Value};
 
-use super::row::{get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time};
+use super::row::{
+    get_json, get_optional_json, get_optional_text, get_text, get_time, get_word, json, time, unsigned,
+};
 use super::sum::{check_column, sum};
 use super::{SqliteStore, events, steps};
 
@@ -42,8 +46,11 @@ impl Threads for SqliteStore {
             thread.status = patch.status.unwrap_or(thread.status);
             thread.error = patch.error.unwrap_or(thread.error);
             thread.updated_at = patch.updated_at.unwrap_or(thread.updated_at);
+            thread.lifetime = patch.lifetime.or(thread.lifetime);
             db.prepare_cached(
-                "UPDATE threads SET metadata = ?2, config = ?3, status = ?4, error = ?5, updated_at = ?6 WHERE n = ?1",
+                "UPDATE threads SET metadata = ?2, config = ?3, status = ?4, error = ?5, updated_at = ?6,
+                                    lifetime = ?7, remains = ?8
+                 WHERE n = ?1",
             )?
             .execute(params![
                 n,
@@ -52,6 +59,8 @@ impl Threads for SqliteStore {
                 thread.status.as_str(),
                 thread.error.as_ref().map(json),
                 time(thread.updated_at),
+                unused(&thread),
+                remains(&thread),
             ])?;
             Ok(Some(thread))
         })
@@ -71,6 +80,37 @@ impl Threads for SqliteStore {
             )?
             .query_map([time(before)], read)?
             .collect()
+        })
+        .await
+    }
+
+    async fn expire_threads(&self, now: Timestamp) -> Result<Vec<Thread>, StoreError> {
+        self.write(move |db| {
+            let expired = db
+                .prepare_cached(
+                    "SELECT * FROM threads
+                     WHERE lifetime IS NOT NULL AND updated_at + lifetime < ?1 AND ifnull(expired_at < updated_at, 1)
+                       AND NOT EXISTS (SELECT 1 FROM runs
+                                       WHERE runs.thread = threads.n AND runs.status IN ('pending', 'running'))
+                     LIMIT ?2",
+                )?
+                .query_map(params![time(now), AT_ONCE], |row| Ok((row.get("n")?, read(row)?)))?
+                .collect::<rusqlite::Result<Vec<(i64, Thread)>>>()?;
+            let mut gone = Vec::new();
+            for (n, thread) in expired {
+                match (thread.lifetime, &thread.head) {
+                    (Some(Lifetime { remains: PruneStrategy::Delete, .. }), _) => {
+                        delete(db, &thread.id)?;
+                        gone.push(thread);
+                        continue;
+                    }
+                    (_, Some(head)) => steps::fold(db, n, head.clone(), RunId::generate())?,
+                    (_, None) => {}
+                }
+                db.prepare_cached("UPDATE threads SET expired_at = ?2 WHERE n = ?1")?
+                    .execute(params![n, time(now)])?;
+            }
+            Ok(gone)
         })
         .await
     }
@@ -112,6 +152,18 @@ impl Threads for SqliteStore {
         });
         copied.await?.ok_or(missing)
     }
+}
+
+/// So many threads are seen to in one go: whoever wants to write meanwhile waits for it.
+const AT_ONCE: i64 = 50;
+
+fn unused(thread: &Thread) -> Option<i64> {
+    let micros = thread.lifetime?.unused.as_micros();
+    Some(i64::try_from(micros).unwrap_or(i64::MAX))
+}
+
+fn remains(thread: &Thread) -> Option<&'static str> {
+    thread.lifetime.map(|lifetime| lifetime.remains.as_str())
 }
 
 /// Its number and itself.
@@ -184,8 +236,8 @@ pub(super) fn tell(db: &Connection, id: &ThreadId, about: Map<String, Value>) ->
 pub(super) fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> {
     db.prepare_cached(
         "INSERT INTO threads (id, user, created_at, updated_at, state_updated_at, metadata, config, status, error,
-                              head, head_sum, temporary)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                              head, head_sum, temporary, lifetime, remains)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute(params![
         thread.id.as_str(),
@@ -200,6 +252,8 @@ pub(super) fn insert(db: &Connection, thread: &Thread) -> rusqlite::Result<i64> 
         thread.head.as_ref().map(CheckpointId::as_str),
         thread.head.as_ref().map(|head| sum(&[head.as_str().as_bytes()])),
         thread.temporary,
+        unused(thread),
+        remains(thread),
     ])?;
     let n = db.last_insert_rowid();
     // One that goes with its run is never searched for.
@@ -222,7 +276,14 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Thread> {
         error: get_optional_json(row, "error")?,
         head: get_optional_text(row, "head")?,
         temporary: row.get("temporary")?,
+        lifetime: lifetime(row)?,
     })
+}
+
+fn lifetime(row: &Row<'_>) -> rusqlite::Result<Option<Lifetime>> {
+    let Some(micros) = row.get("lifetime")? else { return Ok(None) };
+    let unused = Duration::from_micros(unsigned(micros));
+    Ok(Some(Lifetime { unused, remains: get_word(row, "remains")? }))
 }
 
 fn tag(db: &Connection, n: i64, metadata: &Map<String, Value>) -> rusqlite::Result<()> {

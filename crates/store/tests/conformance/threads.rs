@@ -1,10 +1,12 @@
 //! Threads: made once, found by what they hold, forgotten whole.
 
-use hart_runtime::Failure;
+use std::time::Duration;
+
 use hart_runtime::port::{
     Created, EventScope, HistoryQuery, Order, RunQuery, StoredEvent, ThreadPatch, ThreadQuery, ThreadSort,
 };
-use hart_types::{EventId, MultitaskStrategy, ThreadStatus};
+use hart_runtime::{Failure, Lifetime, Thread};
+use hart_types::{EventId, MultitaskStrategy, PruneStrategy, ThreadStatus};
 use serde_json::json;
 
 use super::{admit, at, claim, make, map, run, step, steps_alone, stores, thread};
@@ -106,6 +108,56 @@ async fn a_common_tag_is_found_as_a_rare_one_is() {
         assert_eq!(ids(common), ["t2099", "t2098"], "{name}");
         let both = store.search_threads(&query(json!({"all": true, "n": 7}))).await.unwrap();
         assert_eq!(ids(both), ["t0007"], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_thread_that_nobody_uses_goes_when_its_time_is_over() {
+    let minute = |remains| Some(Lifetime { unused: Duration::from_secs(60), remains });
+    for (name, store, _dir) in stores() {
+        for (id, lifetime) in [
+            ("stays", None),
+            ("goes", minute(PruneStrategy::Delete)),
+            ("used", minute(PruneStrategy::Delete)),
+            ("busy", minute(PruneStrategy::Delete)),
+            ("folded", minute(PruneStrategy::KeepLatest)),
+        ] {
+            let made = Thread { lifetime, ..thread(id, 0, json!({})) };
+            store.create_thread(made.clone()).await.unwrap();
+            assert_eq!(store.thread(&id.into()).await.unwrap(), Some(made), "{name}");
+        }
+        let used = async |id: &str, seconds| {
+            let patch = ThreadPatch { updated_at: Some(at(seconds)), ..ThreadPatch::default() };
+            store.patch_thread(&id.into(), patch).await.unwrap();
+        };
+        used("used", 30).await;
+        admit(store.as_ref(), run("r", &"busy".into(), MultitaskStrategy::Enqueue)).await.unwrap();
+        let steps =
+            ["1", "2"].map(|id| step(id, (id == "2").then_some("1"), "r", &[("messages", json!([id]))]));
+        store.append_steps(&"folded".into(), steps.to_vec()).await.unwrap();
+        let gone = async |seconds| -> Vec<String> {
+            let gone = store.expire_threads(at(seconds)).await.unwrap();
+            gone.into_iter().map(|thread| thread.id.to_string()).collect()
+        };
+        let kept = async || {
+            let all = HistoryQuery { limit: 9, ..HistoryQuery::default() };
+            store.history(&"folded".into(), &all).await.unwrap().len()
+        };
+        assert_eq!(gone(59).await, Vec::<String>::new(), "{name}");
+        assert_eq!(kept().await, 2, "{name}");
+        assert_eq!(gone(63).await, ["goes"], "{name}");
+        assert_eq!(kept().await, 1, "{name}: its newest state");
+        // That was seen to, until somebody uses it again.
+        let newest = store.steps(&"folded".into(), None).await.unwrap();
+        assert_eq!(gone(91).await, ["used"], "{name}");
+        assert_eq!(store.steps(&"folded".into(), None).await.unwrap(), newest, "{name}");
+        let more = step("3", Some(newest[0].id.as_str()), "r", &[("messages", json!(["3"]))]);
+        store.append_steps(&"folded".into(), vec![more]).await.unwrap();
+        used("folded", 100).await;
+        assert_eq!((gone(161).await.len(), kept().await), (0, 1), "{name}");
+        for id in ["stays", "busy", "folded"] {
+            assert!(store.thread(&id.into()).await.unwrap().is_some(), "{name}: {id}");
+        }
     }
 }
 
