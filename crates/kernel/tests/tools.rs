@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use hart_kernel::*;
 use hart_types::{Ai, Body, InvalidToolCall, Message, ToolStatus};
 use serde_json::json;
@@ -33,6 +34,30 @@ async fn calls_run_concurrently_and_results_keep_call_order() {
         })
         .collect();
     assert_eq!(finished, ["second", "first"], "the quick call waited for the slow one");
+}
+
+#[tokio::test]
+async fn the_model_is_asked_before_all_is_prepared_and_no_tool_acts_before() {
+    let model = script([calls(&[("1", "echo", json!({"say": "acted"}))]), say("done")]);
+    let agent = Agent::builder(model.clone()).tools([Typed::shared(Echo)]).build().unwrap();
+    let ears = Arc::new(Ears::default());
+    let (ready, prepared) = tokio::sync::oneshot::channel::<()>();
+    let mut cx = cx().with_events(ears.clone());
+    cx.preparation = Some(prepared.map(|_| ()).boxed().shared());
+    let acted = || ears.0.lock().unwrap().iter().any(|event| matches!(event, AgentEvent::ToolStarted(_)));
+    let mut running = Box::pin(agent.run(ask("q"), &cx));
+    // As far as it gets.
+    while model.calls() == 0 {
+        assert!(futures_util::poll!(running.as_mut()).is_pending());
+    }
+    for _ in 0..20 {
+        assert!(futures_util::poll!(running.as_mut()).is_pending());
+        tokio::task::yield_now().await;
+    }
+    assert!(!acted(), "a tool did not wait");
+    ready.send(()).unwrap();
+    running.await.outcome.unwrap();
+    assert!(acted());
 }
 
 #[tokio::test]
