@@ -26,7 +26,7 @@ pub(crate) use self::reading::Reading;
 pub(crate) use self::recorder::Turn;
 
 /// How many events stay at hand for readers that are a little behind, and how long; others read from the store.
-const KEPT: usize = 1024;
+const KEPT: usize = 8192;
 const YOUNG: Duration = Duration::from_secs(5);
 /// How many may wait for the disk before the run does.
 const WAITING: usize = 8192;
