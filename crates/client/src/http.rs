@@ -207,6 +207,7 @@ impl HttpClient {
         match &ask.words {
             Words::Say(_) => map.insert("input".to_owned(), json!(ask.input())),
             Words::Answer(answer) => {
+                map.insert("strict_resume".to_owned(), Value::Bool(true));
                 map.insert("command".to_owned(), json!({"resume": answer.clone().into_json()}))
             }
         };

@@ -46,6 +46,8 @@ pub struct RunContext {
     /// What the steps that take the input in are called, where that is written down.
     pub input_ids: Option<InputIds>,
     pub breakpoints: Breakpoints,
+    /// An answer where nothing is asked, any more perhaps, is no error: what is left to do is done.
+    pub late_answers: bool,
     /// At most this many model calls and tool batches, within what the agent allows.
     pub recursion_limit: Option<u32>,
     /// What the run may use. Its time is kept by the loop; the rest by whoever uses it. A resumed run is given a new
@@ -144,6 +146,7 @@ impl RunContext {
             from: None,
             input_ids: None,
             breakpoints: Breakpoints::default(),
+            late_answers: false,
             recursion_limit: None,
             budget: Budget::default(),
             answers: OnceLock::new(),

@@ -47,6 +47,8 @@ pub struct Renderer {
     partial: HashMap<MessageId, Value>,
     /// The second half of a `messages` frame, per task and whether it asks a model.
     metadata: HashMap<(String, i64, bool), Arc<str>>,
+    /// Of the task that was last told of: fragments come one after the other.
+    last: Option<(Task, Arc<str>)>,
     /// The newest state, which is what a task has to work with.
     state: Option<Bytes>,
     /// For the mode `events`.
@@ -62,6 +64,7 @@ impl Renderer {
             children,
             partial: HashMap::new(),
             metadata: HashMap::new(),
+            last: None,
             state: None,
             chain: Chain::default(),
             inside: InsideStates::default(),
@@ -238,6 +241,15 @@ impl Renderer {
     }
 
     fn metadata(&mut self, task: &Task) -> Arc<str> {
+        if let Some((_, known)) = self.last.as_ref().filter(|(last, _)| last == task) {
+            return Arc::clone(known);
+        }
+        let metadata = self.metadata_of(task);
+        self.last = Some((task.clone(), Arc::clone(&metadata)));
+        metadata
+    }
+
+    fn metadata_of(&mut self, task: &Task) -> Arc<str> {
         // What hooks say before a task begins is its, and of the step before it.
         let key = (task.id.clone(), task.step, task.model.is_some());
         if let Some(known) = self.metadata.get(&key) {

@@ -97,6 +97,8 @@ pub struct StartRun {
     pub after_seconds: f64,
     pub checkpoint: Option<CheckpointId>,
     pub breakpoints: Breakpoints,
+    /// An answer where nothing is asked is no error.
+    pub late_answers: bool,
     pub durability: Durability,
     /// Keeps the thread of its own.
     pub keep_thread: bool,
@@ -127,6 +129,7 @@ impl StartRun {
             after_seconds: 0.0,
             checkpoint: None,
             breakpoints: Breakpoints::default(),
+            late_answers: false,
             durability: Durability::Sync,
             keep_thread: false,
             idempotency_key: None,

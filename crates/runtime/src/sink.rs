@@ -41,6 +41,8 @@ struct Voice {
     /// Whether the step behind it has begun.
     at_work: bool,
     asked: Option<AskedModel>,
+    /// The task whose fragments come, named once for all of them.
+    speaking: Option<Task>,
     /// Calls that were begun and have no result yet.
     running: Vec<(ToolCallId, Task)>,
     /// Whether the step is a batch of tool calls.
@@ -181,14 +183,19 @@ impl Voice {
         match event {
             AgentEvent::ModelStarted { provider, served_as, .. } => {
                 self.asked = Some(AskedModel { provider, name: served_as });
+                self.speaking = None;
                 self.at_work = true;
                 self.in_tools = false;
                 self.running.clear();
                 vec![LogEvent::TaskStarted { task: self.model_task(), input: empty() }]
             }
             AgentEvent::MessageChunk(chunk) => {
-                self.told.extend(chunk.id.clone());
-                vec![LogEvent::Chunk { task: self.model_task(), message: raw(&chunk) }]
+                if let Some(id) = chunk.id.as_ref().filter(|id| !self.told.contains(*id)) {
+                    self.told.insert(id.clone());
+                }
+                let task = self.speaking.take().unwrap_or_else(|| self.model_task());
+                self.speaking = Some(task.clone());
+                vec![LogEvent::Chunk { task, message: raw(&chunk) }]
             }
             AgentEvent::Message(message) => self.message(&message),
             AgentEvent::Updates { node, update } => self.updates(&node, &update),
@@ -204,13 +211,13 @@ impl Voice {
                     self.number = Some(self.number.map_or(0, |number| number + further));
                     self.head = reached.checkpoint.to_string();
                 }
-                self.at_work = false;
+                (self.at_work, self.speaking) = (false, None);
                 let mut told = self.supersede(&reached);
                 told.push(self.values(&reached, is_root));
                 told
             }
             AgentEvent::ToolStarted(call) => {
-                (self.at_work, self.in_tools) = (true, true);
+                (self.at_work, self.in_tools, self.speaking) = (true, true, None);
                 let id = call.id.clone().unwrap_or_else(|| "".into());
                 let task = self.tool_task(&id);
                 self.running.push((id, task.clone()));

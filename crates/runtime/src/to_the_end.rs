@@ -3,7 +3,7 @@
 //! Invariant: what was begun comes to its end, here or in a task of its own, unless the whole program ends.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
@@ -27,10 +27,13 @@ impl<F: Future<Output: Send> + Send + 'static> Future for ToTheEnd<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let Some(work) = &mut self.work else { return Poll::Pending };
-        let done = ready!(work.as_mut().poll(cx));
-        self.work = None;
-        Poll::Ready(done)
+        // Out of our hands while it works: what panics is not begun again.
+        let Some(mut work) = self.work.take() else { return Poll::Pending };
+        let done = work.as_mut().poll(cx);
+        if done.is_pending() {
+            self.work = Some(work);
+        }
+        done
     }
 }
 
@@ -38,7 +41,6 @@ impl<F: Future<Output: Send> + Send + 'static> Drop for ToTheEnd<F> {
     fn drop(&mut self) {
         if let Some(work) = self.work.take()
             && Handle::try_current().is_ok()
-            && !std::thread::panicking()
         {
             self.tasks.spawn(work);
         }

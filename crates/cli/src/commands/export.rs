@@ -131,7 +131,15 @@ fn without(mut event: Value, before: &HashSet<MessageId>) -> Value {
             items.retain(|item| !is_old(item));
             items.iter_mut().for_each(|item| *item = without(item.take(), before));
         }
-        Value::Object(map) => map.values_mut().for_each(|value| *value = without(value.take(), before)),
+        Value::Object(map) => {
+            // Of a state that a task was given, what was said: the rest may be of what was said before.
+            if let Some(Value::Object(given)) =
+                map.get_mut("input").filter(|given| given.get("messages").is_some())
+            {
+                given.retain(|key, _| key == "messages");
+            }
+            map.values_mut().for_each(|value| *value = without(value.take(), before));
+        }
         _ => {}
     }
     event

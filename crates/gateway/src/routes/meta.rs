@@ -18,7 +18,7 @@ pub(crate) async fn info() -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "name": "hart",
-        "flags": {"assistants": true, "crons": true, "langsmith": false},
+        "flags": {"assistants": true, "crons": true, "langsmith": false, "strict_resume": true},
         "host": {
             "kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null, "tenant_id": null
         },

@@ -62,6 +62,8 @@ pub(crate) struct RunRequest {
     durability: Option<Durability>,
     checkpoint_during: Option<bool>,
     webhook: Option<String>,
+    /// Whether to resume where nothing is asked is an error.
+    strict_resume: Option<bool>,
 }
 
 /// In seconds.
@@ -141,6 +143,7 @@ impl RunRequest {
             before: self.interrupt_before.unwrap_or_default(),
             after: self.interrupt_after.unwrap_or_default(),
         };
+        start.late_answers = !self.strict_resume.unwrap_or(false);
         start.durability = match (self.durability, self.checkpoint_during) {
             (Some(durability), _) => durability,
             (None, Some(false)) => Durability::Exit,

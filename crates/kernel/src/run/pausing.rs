@@ -35,8 +35,8 @@ impl Execution<'_> {
                     self.cx.set_answers(pause.answered(resume)?);
                     (update, Some(pause))
                 }
-                // Nothing is asked, any more perhaps: what is left to do is done.
-                open => (update, self.go_on(open).await?),
+                open if self.cx.late_answers => (update, self.go_on(open).await?),
+                _ => return Err(ResumeError::NothingAsked.into()),
             },
             RunInput::Continue => (Update::none(), self.go_on(open).await?),
         };

@@ -333,6 +333,7 @@ async fn work(
     cx.from.clone_from(&live.request.checkpoint);
     cx.input_ids.clone_from(&live.request.input_ids);
     cx.breakpoints = live.request.breakpoints.clone();
+    cx.late_answers = live.request.late_answers;
     cx.recursion_limit = live.request.recursion_limit;
     // Of a thread that goes with its run nobody needs the files as they were.
     cx.preparation = (!live.request.is_passing()).then(|| keep_files(inner, run, files, sink));
