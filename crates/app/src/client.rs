@@ -203,6 +203,7 @@ impl AskedClient for Client {
         start.recursion_limit = ask.recursion_limit.or(start.recursion_limit);
         start.multitask = MultitaskStrategy::Reject;
         start.create_thread = ask.may_begin();
+        start.late_answers = false;
         start.kwargs = kwargs(&ask);
         let run = begin(runtime, start).await.map_err(|error| of_start(error, &name))?;
         let (id, modes) = (run.id.clone(), ask.modes());

@@ -97,7 +97,7 @@ pub struct StartRun {
     pub after_seconds: f64,
     pub checkpoint: Option<CheckpointId>,
     pub breakpoints: Breakpoints,
-    /// An answer where nothing is asked is no error.
+    /// An answer where nothing is asked is no error, unless whoever gives it wants to know.
     pub late_answers: bool,
     pub durability: Durability,
     /// Keeps the thread of its own.
@@ -129,7 +129,7 @@ impl StartRun {
             after_seconds: 0.0,
             checkpoint: None,
             breakpoints: Breakpoints::default(),
-            late_answers: false,
+            late_answers: true,
             durability: Durability::Sync,
             keep_thread: false,
             idempotency_key: None,
