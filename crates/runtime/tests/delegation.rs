@@ -154,7 +154,7 @@ async fn a_wrong_answer_costs_a_helper_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let world = asked(dir.path()).await;
     let wrong = world.run(answer(json!({"0123456789abcdef0123456789abcdef": "yes"}))).await;
-    assert_eq!(wrong.error.unwrap().error, "ResumeError");
+    assert_eq!(wrong.error.unwrap().error, "UnknownInterruptError");
     assert_goes_on(&world, dir.path()).await;
 }
 

@@ -155,6 +155,23 @@ async fn a_number_that_changed_is_noticed() {
     }
 }
 
+#[tokio::test]
+async fn a_damaged_thread_whose_time_is_over_keeps_no_other_from_going() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path()).await;
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(
+        "UPDATE threads SET lifetime = 1, remains = 'delete';
+         UPDATE runs SET status = 'success';
+         UPDATE threads SET head = NULL WHERE id = 'one';",
+    )
+    .unwrap();
+    drop(db);
+    let store = SqliteStore::open(&path).unwrap();
+    let gone = store.expire_threads(SystemClock.now()).await.unwrap();
+    assert_eq!(gone.into_iter().map(|thread| thread.id.to_string()).collect::<Vec<_>>(), ["other"]);
+}
+
 /// Sums of before covered less; they are still good for what they cover.
 #[tokio::test]
 async fn sums_of_before_are_read_and_hold_for_what_they_cover() {

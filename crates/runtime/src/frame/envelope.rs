@@ -311,7 +311,6 @@ fn below(namespace: &[String], task: &Task) -> Vec<String> {
     namespace.iter().cloned().chain([task.namespace()]).collect()
 }
 
-/// A tool's own words while it works belong to the tool.
 fn checkpoint(step: &StepRef) -> Value {
     let mut data = json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
     if let (Some(parent), Some(map)) = (&step.parent, data.as_object_mut()) {
@@ -320,6 +319,7 @@ fn checkpoint(step: &StepRef) -> Value {
     data
 }
 
+/// A tool's own words while it works belong to the tool.
 fn custom(namespace: &[String], data: &Value, out: &mut Out<'_>) {
     let word = |key: &str| data.get(key).and_then(Value::as_str);
     if word("type") == Some("tool_progress") {

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::OptionFuture;
-use hart_kernel::{Agent, Deck, Ended, ModelErrorKind, Preparation, Resume, RunContext, RunError, RunInput};
+use hart_kernel::{
+    Agent, Deck, Ended, ModelErrorKind, Preparation, Resume, ResumeError, RunContext, RunError, RunInput,
+};
 use hart_types::{CancelAction, Durability, RunId, RunStatus, ThreadId};
 use serde_json::json;
 use tracing::Instrument as _;
@@ -413,7 +415,9 @@ impl From<RunError> for Failed {
                 _ => "ModelError",
             },
             RunError::Input(_) => "ValueError",
-            RunError::Resume(_) => "ResumeError",
+            RunError::Resume(ResumeError::Several { .. }) => "ResumeError",
+            // As LangGraph's server names it.
+            RunError::Resume(_) => "UnknownInterruptError",
             RunError::Checkpoint(_) => "StorageError",
             _ => "InternalError",
         };

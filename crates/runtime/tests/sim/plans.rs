@@ -82,7 +82,9 @@ impl Planned {
     }
 
     pub(super) fn answer(&self, thread: &str) -> StartRun {
-        self.with(thread, "answer", Input::Resume { answer: json!("yes"), update: Map::new() })
+        let answer = Input::Resume { answer: json!("yes"), update: Map::new() };
+        // A question that got lost is noticed by whoever answers it.
+        StartRun { late_answers: false, ..self.with(thread, "answer", answer) }
     }
 
     /// Asked again, the same key is the same run.

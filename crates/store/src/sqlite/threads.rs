@@ -85,34 +85,24 @@ impl Threads for SqliteStore {
     }
 
     async fn expire_threads(&self, now: Timestamp) -> Result<Vec<Thread>, StoreError> {
-        self.write(move |db| {
-            let expired = db
-                .prepare_cached(
-                    "SELECT * FROM threads
-                     WHERE lifetime IS NOT NULL AND updated_at + lifetime < ?1 AND ifnull(expired_at < updated_at, 1)
-                       AND NOT EXISTS (SELECT 1 FROM runs
-                                       WHERE runs.thread = threads.n AND runs.status IN ('pending', 'running'))
-                     LIMIT ?2",
-                )?
-                .query_map(params![time(now), AT_ONCE], |row| Ok((row.get("n")?, read(row)?)))?
-                .collect::<rusqlite::Result<Vec<(i64, Thread)>>>()?;
-            let mut gone = Vec::new();
-            for (n, thread) in expired {
-                match (thread.lifetime, &thread.head) {
-                    (Some(Lifetime { remains: PruneStrategy::Delete, .. }), _) => {
-                        delete(db, &thread.id)?;
-                        gone.push(thread);
-                        continue;
-                    }
-                    (_, Some(head)) => steps::fold(db, n, head.clone(), RunId::generate())?,
-                    (_, None) => {}
+        let expired = self.read(move |db| {
+            let sql = format!("SELECT id FROM threads WHERE {IS_OVER} LIMIT ?2");
+            let mut over = db.prepare_cached(&sql)?;
+            over.query_map(params![time(now), AT_ONCE], |row| row.get("id"))?.collect()
+        });
+        let ids: Vec<String> = expired.await?;
+        let mut gone = Vec::new();
+        for id in ids {
+            // One that is damaged keeps no other from going.
+            match self.write(move |db| expire(db, &id, now)).await {
+                Ok(thread) => gone.extend(thread),
+                Err(error @ StoreError::Damaged(_)) => {
+                    tracing::warn!(%error, "a thread whose time is over cannot be seen to");
                 }
-                db.prepare_cached("UPDATE threads SET expired_at = ?2 WHERE n = ?1")?
-                    .execute(params![n, time(now)])?;
+                Err(error) => return Err(error),
             }
-            Ok(gone)
-        })
-        .await
+        }
+        Ok(gone)
     }
 
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, StoreError> {
@@ -154,8 +144,33 @@ impl Threads for SqliteStore {
     }
 }
 
-/// So many threads are seen to in one go: whoever wants to write meanwhile waits for it.
+/// So many threads are seen to before their files are.
 const AT_ONCE: i64 = 50;
+
+/// Nobody has used the thread for as long as was asked, that was not seen to since, and nothing runs on it. The first
+/// parameter is the time.
+const IS_OVER: &str =
+    "lifetime IS NOT NULL AND updated_at + lifetime < ?1 AND ifnull(expired_at < updated_at, 1)
+    AND NOT EXISTS (SELECT 1 FROM runs
+                    WHERE runs.thread = threads.n AND runs.status IN ('pending', 'running'))";
+
+/// Does what is to be done when a thread's time is over, if it still is; the thread, if it is gone now.
+fn expire(db: &Connection, id: &str, now: Timestamp) -> rusqlite::Result<Option<Thread>> {
+    let found = db
+        .prepare_cached(&format!("SELECT * FROM threads WHERE {IS_OVER} AND id = ?2"))?
+        .query_row(params![time(now), id], |row| Ok((row.get("n")?, read(row)?)))
+        .optional()?;
+    let Some((n, thread)): Option<(i64, Thread)> = found else { return Ok(None) };
+    if thread.lifetime.is_some_and(|lifetime| lifetime.remains == PruneStrategy::Delete) {
+        delete(db, &thread.id)?;
+        return Ok(Some(thread));
+    }
+    if let Some(head) = thread.head {
+        steps::fold(db, n, head, RunId::generate())?;
+    }
+    db.prepare_cached("UPDATE threads SET expired_at = ?2 WHERE n = ?1")?.execute(params![n, time(now)])?;
+    Ok(None)
+}
 
 fn unused(thread: &Thread) -> Option<i64> {
     let micros = thread.lifetime?.unused.as_micros();
