@@ -62,8 +62,7 @@ openapi:
 	CARGO="$(CARGO)" scripts/test-openapi.sh
 
 ## Speed and memory, next to a raw client's floor in the same run. See docs/benchmarks.md.
-bench: toolchain
-	$(CARGO) build --locked --profile dist -p hart-cli -p hart-bench
+bench: dist
 	target/dist/hart-bench
 
 ## Real processes killed at every named place and at any moment; a few of the cells are in `make test`.
@@ -75,9 +74,9 @@ SEEDS ?= 100000
 sim: toolchain
 	HART_SIM_SEEDS=$(SEEDS) $(CARGO) test --locked -p hart-runtime --test main sim::whatever -- --nocapture
 
-## The binary as it is handed to users.
+## The binary as it is handed to users, in `target/dist`.
 dist: toolchain page
-	$(CARGO) build --locked --profile dist -p hart-cli
+	CARGO="$(CARGO)" scripts/dist.sh
 
 ## Coverage-guided fuzzing, a minute per target (needs cargo-fuzz: cargo install cargo-fuzz --locked).
 # The flags of the sanitizer are unstable; the variable lets the ordinary compiler take them.

@@ -7,10 +7,13 @@ mod load;
 mod process;
 mod stored;
 mod streams;
+mod train;
 
 use std::path::Path;
 
 use crate::Row;
+
+pub use train::work;
 
 /// How much is done. Figures are only worth telling at full size.
 #[derive(Clone, Copy)]

@@ -24,22 +24,12 @@ pub async fn concurrent_runs(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Ro
         delay: Some(Duration::from_millis(20)),
         ..BenchScript::default()
     };
-    let body = run(&["updates"]);
-    let asked = asked::bodies(hart, &http, &script, &body).await?;
+    let asked = asked::bodies(hart, &http, &script, &run(&["updates"])).await?;
     let model = ModelProcess::start(&script)?;
     let home = tempfile::tempdir()?;
     let served = Served::start(hart, home.path(), &model.base_url)?;
-    let body = body.to_string();
     let cpu = served.cpu()?;
-    let (ours, times) = at_once(sizes.concurrent, || {
-        let request = http.post(format!("{}/runs/wait", served.url)).body(body.clone());
-        async move {
-            let answer = request.send().await?.error_for_status()?.text().await?;
-            anyhow::ensure!(!answer.contains("__error__"), "a run failed: {answer}");
-            Ok(())
-        }
-    })
-    .await?;
+    let (ours, times) = waited_for(&http, &served, sizes.concurrent).await?;
     let (cpu, resident) = (served.cpu()? - cpu, served.resident()?);
     let (theirs, _) = at_once(sizes.concurrent, || {
         let (http, base_url, asked) = (http.clone(), model.base_url.clone(), asked.clone());
@@ -63,6 +53,24 @@ pub async fn concurrent_runs(hart: &Path, sizes: Sizes) -> anyhow::Result<Vec<Ro
         floor: format!("{:.0} runs/s (the model alone)", count / theirs),
         target: "half of the floor, no error, p99 ≤ 1 s, ≤ 120 MB",
     }])
+}
+
+/// So many runs without a thread at once: seconds for all of them, and for each.
+pub async fn waited_for(
+    http: &reqwest::Client,
+    served: &Served,
+    count: usize,
+) -> anyhow::Result<(f64, Vec<f64>)> {
+    let body = run(&["updates"]).to_string();
+    at_once(count, || {
+        let request = http.post(format!("{}/runs/wait", served.url)).body(body.clone());
+        async move {
+            let answer = request.send().await?.error_for_status()?.text().await?;
+            anyhow::ensure!(!answer.contains("__error__"), "a run failed: {answer}");
+            Ok(())
+        }
+    })
+    .await
 }
 
 /// Seconds for all of them, and for each.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hart_testkit::BenchScript;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::Sizes;
@@ -44,6 +45,14 @@ impl Served {
     pub async fn post(&self, http: &reqwest::Client, path: &str, body: &Value) -> anyhow::Result<Bytes> {
         let request = http.post(format!("{}{path}", self.url)).body(body.to_string());
         Ok(request.send().await?.error_for_status()?.bytes().await?)
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn end(mut self) -> anyhow::Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let status = self.child.wait()?;
+        anyhow::ensure!(status.success(), "`hart serve` ended with {status}");
+        Ok(())
     }
 
     /// In megabytes.

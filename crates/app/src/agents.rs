@@ -152,6 +152,10 @@ impl AgentFactory for ConfiguredAgents {
         [lead].into_iter().chain(own).collect()
     }
 
+    fn has(&self, name: &str) -> bool {
+        name == LEAD_AGENT || self.workshop.agents.get(name).is_some()
+    }
+
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError> {
         self.build_or(request, None).await
     }

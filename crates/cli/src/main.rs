@@ -20,6 +20,11 @@ use args::{Args, Command};
 use failure::{Exit, Failure};
 use terminal::Terminal;
 
+/// What one thread takes another gives back here all the time, which glibc's is slow at (ADR 0034).
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let Args { command, global } = match args::parse() {
         Ok(args) => args,

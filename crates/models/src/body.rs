@@ -3,6 +3,7 @@
 //! Invariant: a message is encoded once per client, a tool and a system prompt once for all clients of a dialect, and the
 //! same conversation always gives the same bytes.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -20,7 +21,7 @@ pub(crate) struct Encoder<E> {
     pub(crate) messages: Encodings<Message, E>,
     standing: Arc<Standing>,
     /// The next body is likely a little longer than this.
-    last_length: usize,
+    last_length: Option<usize>,
 }
 
 /// What agents send with every request, in the words of one dialect: many agents have the same tools and the same prompt.
@@ -28,9 +29,18 @@ pub(crate) struct Encoder<E> {
 pub(crate) struct Standing {
     tools: Mutex<Encodings<ToolSpec, Bytes>>,
     system: Mutex<Encodings<str, Bytes>>,
+    /// How long the last body was that began a conversation.
+    first_length: AtomicUsize,
 }
 
+/// A conversation may be long when it gets here; most are not.
+const LONG: usize = 256 * 1024;
+
 impl Standing {
+    fn first_length(&self) -> usize {
+        self.first_length.load(Ordering::Relaxed).min(LONG)
+    }
+
     fn tool(&self, tool: &Arc<ToolSpec>, encode: fn(&ToolSpec) -> Bytes) -> Bytes {
         self.tools.lock().unwrap_or_else(PoisonError::into_inner).of(tool, encode)
     }
@@ -46,13 +56,14 @@ impl<E> Encoder<E> {
             conversations: Conversations::default(),
             messages: Encodings::default(),
             standing,
-            last_length: 0,
+            last_length: None,
         }
     }
 
     /// The start of a body, with room for the rest.
     pub(crate) fn open(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.last_length + 4096);
+        let mut out =
+            Vec::with_capacity(self.last_length.unwrap_or_else(|| self.standing.first_length()) + 4096);
         out.push(b'{');
         out
     }
@@ -75,7 +86,9 @@ impl<E> Encoder<E> {
             write_json(&mut out, value);
         }
         out.push(b'}');
-        self.last_length = out.len();
+        if self.last_length.replace(out.len()).is_none() {
+            self.standing.first_length.store(out.len(), Ordering::Relaxed);
+        }
         out
     }
 

@@ -19,6 +19,11 @@ pub trait AgentFactory: Send + Sync + 'static {
     /// The agents there are.
     fn agents(&self) -> Vec<AgentInfo>;
 
+    /// Whether one of them is called so.
+    fn has(&self, name: &str) -> bool {
+        self.agents().iter().any(|agent| agent.name == name)
+    }
+
     async fn build(&self, request: &AgentRequest) -> Result<Agent, FactoryError>;
 
     /// What the run is recorded on, or played from; without one it is not recorded.

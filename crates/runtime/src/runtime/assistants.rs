@@ -36,17 +36,19 @@ pub fn assistant_id(agent: &str) -> AssistantId {
 impl Runtime {
     /// By its id, or by the name of its agent.
     pub async fn assistant(&self, id: &str) -> Result<Assistant, AssistantError> {
-        let agents = self.register_agents().await?;
-        let own = match agents.iter().any(|agent| agent.name == id) {
-            true => assistant_id(id),
+        let agents = &self.inner.agents;
+        let is_name = agents.has(id);
+        let own = match Uuid::parse_str(id) {
+            _ if is_name => assistant_id(id),
             // Ids are stored in lower case, whatever case they are asked for in.
-            false => match Uuid::parse_str(id) {
-                Ok(id) => AssistantId::from(id.to_string()),
-                Err(_) => return Err(AssistantError::NoName(id.to_owned())),
-            },
+            Ok(id) => AssistantId::from(id.to_string()),
+            Err(_) => return Err(AssistantError::NoName(id.to_owned())),
         };
+        if !(is_name && self.registered().contains(id)) {
+            self.register_agents().await?;
+        }
         let found = self.inner.store.assistant(&own).await?.ok_or(AssistantError::Unknown)?;
-        match agents.iter().any(|agent| agent.name == found.graph) {
+        match agents.has(&found.graph) {
             true => Ok(found),
             false if found.system => Err(AssistantError::Unknown),
             false => Err(AssistantError::NoAgent(found.graph)),
@@ -55,7 +57,7 @@ impl Runtime {
 
     /// Fails for an agent that is not there.
     pub fn check_agent(&self, name: &str) -> Result<(), AssistantError> {
-        match self.inner.agents.agents().iter().any(|agent| agent.name == name) {
+        match self.inner.agents.has(name) {
             true => Ok(()),
             false => Err(AssistantError::NoAgent(name.to_owned())),
         }
