@@ -118,7 +118,15 @@ impl App {
 
     /// Whether anything was ever remembered here.
     pub fn has_data(&self) -> bool {
-        self.workshop.extensions.store.is_some() || self.home().join(wire::DATABASE).is_file()
+        // Where that cannot be seen, whoever opens it says why.
+        self.workshop.extensions.store.is_some()
+            || self.home().join(wire::DATABASE).try_exists().unwrap_or(true)
+    }
+
+    /// The text without keys: those that hart was told, those in its environment, and whatever looks like one. None where
+    /// there is nothing to hide.
+    pub fn without_keys(&self, text: &str) -> Option<String> {
+        (self.workshop.mask)(text)
     }
 
     /// The named model, or the best there is: configured, by key in the environment, on loopback, the demo.

@@ -47,6 +47,7 @@ pub use problem::{ConfigError, Place, Problem, Warning};
 pub use recording::RecordingConfig;
 pub(crate) use secret::is_secret_name;
 pub use server::ServerConfig;
+pub(crate) use server::is_sendable;
 pub use skills::{ReviewSettings, SkillsSettings};
 pub use subagents::{DelegationConfig, RemoteEntry, SubagentEntry};
 pub use tools::{BUILT_IN, ToolsConfig};

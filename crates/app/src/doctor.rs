@@ -7,6 +7,7 @@ use hart_sandbox::{SandboxProvider, Tier};
 
 use crate::agent_folders::Broken;
 use crate::choice;
+use crate::wire;
 use crate::workshop::Workshop;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Finding {
 
 pub(crate) async fn examine(workshop: &Workshop) -> Vec<Finding> {
     let mut findings = config(workshop);
-    findings.push(data_directory(workshop));
+    findings.push(data_directory(workshop).await);
     findings.push(sandbox(workshop).await);
     findings.push(model(workshop).await);
     findings.extend(agents(workshop));
@@ -74,18 +75,26 @@ fn config(workshop: &Workshop) -> Vec<Finding> {
     findings
 }
 
-fn data_directory(workshop: &Workshop) -> Finding {
+async fn data_directory(workshop: &Workshop) -> Finding {
     let home = &workshop.config.home;
     // A check makes nothing: where the directory is not there yet, the one it would be made in counts.
-    let existing = home.ancestors().find(|dir| dir.is_dir()).unwrap_or(home);
+    let existing = home.ancestors().find(|dir| dir.exists()).unwrap_or(home);
     let probe = existing.join(".hart-doctor");
     let written = std::fs::write(&probe, b"ok").and_then(|()| std::fs::remove_file(&probe));
-    match written {
-        Ok(()) => Finding::good("data", format!("{} is writable", home.display())),
-        Err(error) => Finding::bad(
+    if let Err(error) = written {
+        return Finding::bad(
             "data",
             format!("{} is not writable: {error}", home.display()),
             "set HART_HOME to a directory you may write to",
+        );
+    }
+    let is_writable = format!("{} is writable", home.display());
+    match wire::examine_store(home.clone()).await {
+        Ok(()) => Finding::good("data", is_writable),
+        Err(error) => Finding::bad(
+            "data",
+            format!("{is_writable}, but what it remembers cannot be used: {error}"),
+            "do what it says, or set HART_HOME to another directory",
         ),
     }
 }

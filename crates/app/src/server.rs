@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub use builder::ServerBuilder;
 
 use crate::app::StorageError;
+use crate::config::is_sendable;
 use crate::{App, house};
 
 /// Bound, and ready to answer; clients that come before [`Server::run`] wait for it.
@@ -46,6 +47,8 @@ pub enum ServerError {
     },
     #[error("on {0} everybody who reaches this machine could use hart: a token is needed there")]
     NoToken(IpAddr),
+    #[error("no header can carry the token")]
+    Token,
     #[error("traces cannot be sent")]
     Traces(#[from] OtlpError),
     #[error(transparent)]
@@ -140,6 +143,9 @@ async fn listen_as(host: &str, port: u16, mut access: Access) -> Result<(Listene
     let address = resolve(host, port).await?;
     if access.token.is_none() && !address.ip().is_loopback() {
         return Err(ServerError::NoToken(address.ip()));
+    }
+    if access.token.as_deref().is_some_and(|token| !is_sendable(token)) {
+        return Err(ServerError::Token);
     }
     access.hosts.push(host.to_owned());
     Ok((listen(address).await?, access))

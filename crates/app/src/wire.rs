@@ -118,6 +118,15 @@ pub(crate) async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
     opened.await.unwrap_or_else(|error| Err(StorageError::Cut(error)))
 }
 
+/// Looks at the database without changing it; none is no fault.
+pub(crate) async fn examine_store(home: PathBuf) -> Result<(), StorageError> {
+    let examined = tokio::task::spawn_blocking(move || {
+        let path = home.join(DATABASE);
+        if path.exists() { Ok(SqliteStore::examine(&path)?) } else { Ok(()) }
+    });
+    examined.await.unwrap_or_else(|error| Err(StorageError::Cut(error)))
+}
+
 /// Copies the database, for the owner alone.
 pub(crate) async fn backup(home: PathBuf, to: PathBuf) -> Result<(), StorageError> {
     let failed =

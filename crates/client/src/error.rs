@@ -60,8 +60,8 @@ pub enum ClientError {
     },
     #[error("what answers at {url} is not hart ({found}); check the address")]
     NotHart { url: String, found: String },
-    #[error("{url} asks for a token; give it with --token or HART_TOKEN")]
-    Unauthorized { url: String },
+    #[error("{url} asks for {}; give it with --token or HART_TOKEN", if *given { "another token" } else { "a token" })]
+    Unauthorized { url: String, given: bool },
     #[error("{url} does not take the request: {detail}")]
     Refused { url: String, status: u16, detail: String },
     #[error("{url} failed: {detail}")]

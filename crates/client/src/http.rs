@@ -114,7 +114,7 @@ impl HttpClient {
             return Ok(response);
         }
         if status == StatusCode::UNAUTHORIZED {
-            return Err(ClientError::Unauthorized { url: url() });
+            return Err(ClientError::Unauthorized { url: url(), given: self.shared.token.is_some() });
         }
         #[derive(Deserialize)]
         struct Told {

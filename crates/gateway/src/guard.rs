@@ -96,11 +96,16 @@ impl Access {
                 )),
             };
         }
-        let why = "a token is needed: `Authorization: Bearer …`";
-        Some(match path.starts_with("/api/v1/auth/") {
+        let why = match headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key") {
+            true => "the token is not the one that this server asks for",
+            false => "a token is needed: `Authorization: Bearer …`",
+        };
+        let mut refused = match path.starts_with("/api/v1/auth/") {
             true => auth::refused(StatusCode::UNAUTHORIZED, "not_authenticated", why),
             false => ApiError::new(StatusCode::UNAUTHORIZED, why).into_response(),
-        })
+        };
+        refused.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        Some(refused)
     }
 
     /// Whether these are the words that let one in.
@@ -165,7 +170,8 @@ fn preflight(headers: &HeaderMap) -> Response {
 /// In the header of browsers, or in that of LangGraph's clients.
 fn presented(headers: &HeaderMap, token: &str) -> bool {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = bearer.and_then(|value| value.split_once(' '));
+    let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, given)| given);
     let key = headers.get("x-api-key").and_then(|value| value.to_str().ok());
     bearer.or(key).is_some_and(|given| same(given.as_bytes(), token.as_bytes()))
 }

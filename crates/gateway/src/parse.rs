@@ -188,29 +188,32 @@ where
     items.map(Some).map_err(serde::de::Error::custom)
 }
 
-/// A thread's id is a UUID, or at least something that is safe to make a folder of.
+/// A thread's id is a UUID, however it is spelt.
 pub(crate) fn thread_id(text: &str) -> Result<ThreadId, ApiError> {
-    let safe = (1..=64).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    let is_uuid = uuid::Uuid::parse_str(text).is_ok();
-    if safe && is_uuid {
-        Ok(ThreadId::from(text))
-    } else {
-        Err(ApiError::unprocessable("Invalid thread ID: must be a UUID"))
+    match uuid::Uuid::parse_str(text) {
+        Ok(id) => Ok(ThreadId::from(id.to_string())),
+        Err(_) => Err(ApiError::unprocessable("Invalid thread ID: must be a UUID")),
     }
 }
 
 pub(crate) fn run_id(text: &str) -> Result<RunId, ApiError> {
     match uuid::Uuid::parse_str(text) {
-        Ok(_) => Ok(RunId::from(text)),
+        Ok(id) => Ok(RunId::from(id.to_string())),
         Err(_) => Err(ApiError::unprocessable("Invalid run ID: must be a UUID")),
     }
 }
 
 /// `checkpoint_id`, or the id inside `checkpoint`.
-pub(crate) fn checkpoint(id: Option<String>, object: Option<&Map<String, Value>>) -> Option<CheckpointId> {
-    let inside = object.and_then(|object| object.get("checkpoint_id")).and_then(Value::as_str);
-    id.as_deref().or(inside).filter(|id| !id.is_empty()).map(CheckpointId::from)
+pub(crate) fn checkpoint(
+    id: Option<String>,
+    object: Option<&Map<String, Value>>,
+) -> Result<Option<CheckpointId>, ApiError> {
+    let inside = match object.and_then(|object| object.get("checkpoint_id")) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(id)) => Some(id.as_str()),
+        Some(_) => return Err(ApiError::unprocessable("`checkpoint.checkpoint_id` must be a string")),
+    };
+    Ok(id.as_deref().or(inside).filter(|id| !id.is_empty()).map(CheckpointId::from))
 }
 
 /// How many rows of a search are wanted.

@@ -11,7 +11,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -41,8 +41,19 @@ impl Listener {
     }
 }
 
+/// How many clients may come at once, before one of them is answered. The kernel turns away whoever is beyond that, or
+/// lets them knock again a second later; where it is told to allow less (`net.core.somaxconn`), it does.
+const AT_THE_DOOR: u32 = 4096;
+
 pub async fn listen(address: SocketAddr) -> Result<Listener, ServeError> {
-    let socket = TcpListener::bind(address).await.map_err(|source| ServeError::Bind { address, source })?;
+    let open = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // A server that begins anew need not wait for the connections of the one before it.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(AT_THE_DOOR)
+    };
+    let socket = open().map_err(|source| ServeError::Bind { address, source })?;
     let address = socket.local_addr().map_err(ServeError::Io)?;
     Ok(Listener { socket, address })
 }

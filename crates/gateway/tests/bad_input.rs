@@ -69,7 +69,7 @@ const ROWS: &[(&str, &str, u16)] = &[
     ("POST /runs/stream", r#"{"assistant_id": "UNKNOWN"}"#, 404),
     ("POST /runs/wait", r#"{"assistant_id": "UNKNOWN"}"#, 404),
     ("POST /runs/batch", r#"[{"assistant_id": "UNKNOWN"}]"#, 404),
-    ("POST /runs/cancel", r#"{"thread_id": "UNKNOWN"}"#, 404),
+    ("POST /runs/cancel", r#"{"thread_id": "UNKNOWN", "run_ids": ["UNKNOWN"]}"#, 404),
     ("GET /runs/{run}/stream", "", 404),
     ("POST /runs/crons", r#"{"assistant_id": "UNKNOWN", "schedule": "@daily"}"#, 404),
     ("POST /runs/crons/search", r#"{"assistant_id": "UNKNOWN"}"#, 404),

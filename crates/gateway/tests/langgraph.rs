@@ -122,6 +122,13 @@ async fn threads_are_found_by_what_their_state_has() {
     let rest = server.post("/threads/search", json!({"values": even, "limit": 2, "offset": 2})).await;
     assert_eq!(ids(&rest), [threads[0].clone()]);
     assert_eq!(server.post("/threads/count", json!({"values": even})).await, 3);
+    let a_part = json!({"values": {"messages": [{"content": "odd"}]}});
+    assert_eq!(ids(&server.post("/threads/search", a_part).await), [threads[3].clone(), threads[1].clone()]);
+    let spelt_otherwise = server.get(&format!("/threads/{}", threads[0].to_uppercase())).await;
+    assert_eq!(spelt_otherwise["thread_id"], threads[0].as_str());
+    let of_agent = json!({"metadata": {"graph_id": "agent"}});
+    let history = server.post(&format!("/threads/{}/history", threads[0]), of_agent).await;
+    assert_eq!(history[0]["metadata"]["source"], "update");
     // A key is a name, not a way into the state.
     let inside = json!({"values": {"messages/0/content": "even"}});
     assert_eq!(server.post("/threads/search", inside.clone()).await, json!([]));
@@ -181,6 +188,10 @@ async fn several_runs_are_stopped_by_their_ids_or_all_of_a_thread() {
     let start = format!("/threads/{id}/runs");
     let (first, second) = (server.post(&start, says("go")).await, server.post(&start, says("go")).await);
     let cancel = |body: Value| server.call(Method::POST, "/runs/cancel", body);
+    for unnamed in [json!({}), json!({"run_ids": []}), json!({"thread_id": id})] {
+        let (status, _) = cancel(unnamed).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "nobody said which");
+    }
     let ids = json!([second["run_id"]]);
     let (status, _) = cancel(json!({"thread_id": other, "run_ids": ids})).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "it is another thread's");

@@ -78,8 +78,13 @@ async fn other_sites_and_strangers_are_turned_away() {
     assert!(exposed.contains("content-location") && exposed.contains("location") && !exposed.contains('*'));
     let plain = server.request(Method::GET, "/ok").send().await.unwrap();
     assert_eq!(plain.status().as_u16(), 401);
+    assert_eq!(plain.headers()["www-authenticate"], "Bearer");
+    assert!(plain.text().await.unwrap().contains("a token is needed"));
     let wrong = server.request(Method::GET, "/ok").bearer_auth("secre").send().await.unwrap();
     assert_eq!(wrong.status().as_u16(), 401);
+    assert!(wrong.text().await.unwrap().contains("not the one"));
+    let small = server.request(Method::GET, "/ok").header("authorization", "bearer secret").send().await;
+    assert_eq!(small.unwrap().status().as_u16(), 200, "the scheme's case does not matter");
     let key = server.request(Method::GET, "/ok").header("x-api-key", "secret").send().await.unwrap();
     assert_eq!(key.status().as_u16(), 200);
     server.close().await;

@@ -1,5 +1,7 @@
 //! Readers that do not read: the run goes on, the others hear it all, and what they miss is not kept for them in memory.
 
+use std::time::Duration;
+
 use hart_models::ScriptedTurn;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -25,6 +27,19 @@ async fn sleeper(server: &Server, request: &str) -> TcpStream {
     // It is served: the head is there.
     stream.read_exact(&mut [0; 12]).await.unwrap();
     stream
+}
+
+/// Also while the server is busy with something else, so that nobody is accepted for a while.
+#[tokio::test]
+async fn hundreds_of_clients_may_come_at_once() {
+    let listener = hart_gateway::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let mut at_the_door = Vec::new();
+    for _ in 0..500 {
+        let coming = TcpStream::connect(listener.address());
+        // Whoever is turned away knocks again until then, and in vain.
+        let came = tokio::time::timeout(Duration::from_secs(10), coming).await;
+        at_the_door.push(came.expect("there is room").unwrap());
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hart_kernel::*;
-use hart_types::ToolStatus;
+use hart_types::{Message, ToolStatus};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -155,6 +155,39 @@ impl Middleware for Farewell {
     }
     async fn after_agent(&self, _: &RunContext, _: &State) -> Result<Command, HookError> {
         Ok(Update::none().set::<Parted>(true).into())
+    }
+}
+
+/// Says something behind the first words of the user.
+struct Reminder;
+
+#[async_trait]
+impl Middleware for Reminder {
+    async fn before_model(&self, _: &RunContext, state: &State) -> Result<Command, HookError> {
+        match state.messages().len() {
+            1 => Ok(Update::none().messages(Message::system("it is Monday")).into()),
+            _ => Ok(Command::none()),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_broken_off_or_failed_is_given_anew_also_behind_a_reminder() {
+    let failed = || Script::of([Err(ModelError::new(ModelErrorKind::BadRequest, "m", "no"))]);
+    for is_half_said in [true, false] {
+        let log = MemoryLog::default();
+        let agent = |model: Arc<dyn ChatModel>| {
+            let builder = Agent::builder(model).middleware(vec![Arc::new(Reminder)]);
+            builder.checkpointer(Arc::new(log.clone())).build().unwrap()
+        };
+        let broken = match is_half_said {
+            true => cancelled_run(agent(Arc::new(HalfSaid)), cx(), SPEAKING).await,
+            false => agent(failed()).run(ask("q"), &cx()).await,
+        };
+        assert!(broken.outcome.is_err());
+        let report = agent(script([say("a whole answer")])).run(RunInput::Continue, &cx()).await;
+        let said: Vec<String> = transcript(&report).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(said, ["q", "it is Monday", "a whole answer"]);
     }
 }
 

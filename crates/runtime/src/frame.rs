@@ -6,10 +6,11 @@ mod blocks;
 mod chain;
 mod envelope;
 mod inside;
+mod so_far;
 mod spoken;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use crate::{Entry, Run};
 
 use chain::Chain;
 use inside::InsideStates;
+use so_far::SoFar;
 
 pub(crate) use blocks::in_blocks;
 pub use envelope::{Channel, Envelope, EventRenderer};
@@ -44,7 +46,7 @@ pub struct Renderer {
     modes: Vec<StreamMode>,
     children: bool,
     /// For the old `messages` mode, which repeats all that was written so far.
-    partial: HashMap<MessageId, Value>,
+    partial: HashMap<MessageId, SoFar>,
     /// The second half of a `messages` frame, per task and whether it asks a model.
     metadata: HashMap<(String, i64, bool), Arc<str>>,
     /// Of the task that was last told of: fragments come one after the other.
@@ -228,15 +230,18 @@ impl Renderer {
             add("messages/metadata".into(), bytes(&json!({ (id.as_str()): { "metadata": metadata } })));
         }
         if is_chunk {
-            let whole = match self.partial.remove(&id) {
-                Some(so_far) => merge_chunk(so_far, &message),
-                None => first_chunk(message),
+            let so_far = match self.partial.entry(id) {
+                hash_map::Entry::Occupied(known) => {
+                    let so_far = known.into_mut();
+                    so_far.add(&message);
+                    so_far
+                }
+                hash_map::Entry::Vacant(new) => new.insert(SoFar::begun(&message)),
             };
-            add("messages/partial".into(), bytes(&[&whole]));
-            self.partial.insert(id, whole);
+            add("messages/partial".into(), bytes(&[so_far.message()]));
         } else {
             add("messages/complete".into(), bytes(&[&message]));
-            self.partial.insert(id, message);
+            self.partial.insert(id, SoFar::whole(message));
         }
     }
 
@@ -404,45 +409,4 @@ fn with_interrupts(values: &Bytes, interrupts: Option<&[Interrupt]>) -> Bytes {
     data.extend_from_slice(&bytes(&interrupts));
     data.push(b'}');
     data.into()
-}
-
-fn first_chunk(mut chunk: Value) -> Value {
-    if let Some(map) = chunk.as_object_mut() {
-        map.insert("type".to_owned(), json!("ai"));
-        map.remove("tool_call_chunks");
-        map.remove("chunk_position");
-    }
-    chunk
-}
-
-/// Text grows, what is set replaces what was not.
-fn merge_chunk(mut so_far: Value, chunk: &Value) -> Value {
-    let (Some(all), Some(new)) = (so_far.as_object_mut(), chunk.as_object()) else { return so_far };
-    for (key, value) in new {
-        match (all.get_mut(key), value) {
-            (Some(Value::String(text)), Value::String(more)) if key == "content" => text.push_str(more),
-            (Some(Value::Object(map)), Value::Object(more)) => merge_texts(map, more),
-            (_, Value::Null) => {}
-            (Some(Value::Array(_)), Value::Array(more)) if more.is_empty() => {}
-            _ if matches!(key.as_str(), "type" | "tool_call_chunks" | "chunk_position" | "content") => {}
-            _ => {
-                all.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    so_far
-}
-
-/// Reasoning arrives in fragments, too.
-fn merge_texts(map: &mut serde_json::Map<String, Value>, more: &serde_json::Map<String, Value>) {
-    for (key, value) in more {
-        match (map.get_mut(key), value) {
-            (Some(Value::String(text)), Value::String(more)) if key == "reasoning_content" => {
-                text.push_str(more)
-            }
-            _ => {
-                map.insert(key.clone(), value.clone());
-            }
-        }
-    }
 }

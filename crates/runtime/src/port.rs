@@ -4,6 +4,7 @@
 //! and nothing has happened.
 
 mod assistants;
+mod containment;
 mod crons;
 mod effects;
 mod events;
@@ -22,6 +23,7 @@ use std::fmt;
 pub use assistants::{
     Assistant, AssistantCreated, AssistantPatch, AssistantQuery, AssistantSort, Assistants, VersionQuery,
 };
+pub use containment::contains;
 pub use crons::{Cron, CronQuery, CronSort, Crons};
 pub use effects::Effects;
 pub use events::{EventScope, Events, StoredEvent};

@@ -91,6 +91,11 @@ impl SqliteStore {
         })
     }
 
+    /// Looks through a file without changing it: whether [`open`](Self::open) would take it.
+    pub fn examine(path: &Path) -> Result<(), OpenError> {
+        connection::examine(path)
+    }
+
     /// Forgets everything when the last copy goes.
     pub fn in_memory() -> Result<Self, OpenError> {
         let presence = Arc::new(Presence::none());

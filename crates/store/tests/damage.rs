@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_kernel::{Agent, Begun, Checkpointer, EffectKey, SystemClock, async_trait};
+use hart_kernel::{Agent, Begun, Checkpointer, Clock, EffectKey, SystemClock, async_trait};
 use hart_runtime::port::{
     Effects, EventScope, Events, Leases, Runs, Steps, Store, StoreError, StoredEvent, Threads,
 };
@@ -156,6 +156,21 @@ async fn a_number_that_changed_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_look_at_a_file_says_what_opening_it_would_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(dir.path()).await;
+    let before = std::fs::read(&path).unwrap();
+    SqliteStore::examine(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 999).unwrap();
+    let newer = SqliteStore::examine(&path).unwrap_err().to_string();
+    assert!(newer.contains("is of a newer hart"), "{newer}");
+    std::fs::write(&path, &before[..before.len() / 2]).unwrap();
+    let damaged = SqliteStore::examine(&path).unwrap_err().to_string();
+    assert!(damaged.contains("is damaged"), "{damaged}");
+}
+
+#[tokio::test]
 async fn a_damaged_thread_whose_time_is_over_keeps_no_other_from_going() {
     let dir = tempfile::tempdir().unwrap();
     let path = file(dir.path()).await;
@@ -163,7 +178,7 @@ async fn a_damaged_thread_whose_time_is_over_keeps_no_other_from_going() {
     db.execute_batch(
         "UPDATE threads SET lifetime = 1, remains = 'delete';
          UPDATE runs SET status = 'success';
-         UPDATE threads SET head = NULL WHERE id = 'one';",
+         UPDATE threads SET metadata = '{' WHERE id = 'one';",
     )
     .unwrap();
     drop(db);

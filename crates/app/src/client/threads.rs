@@ -3,8 +3,8 @@
 //! Invariant: a list reads the threads it shows and no others, however many there are.
 
 use hart_client::{ClientError, RunInfo, ThreadState, ThreadSummary, Timestamp, Values, name_of};
-use hart_runtime::port::{Order, ThreadQuery, ThreadSort};
-use hart_runtime::{Run, Runtime, Thread};
+use hart_runtime::port::{Order, StoreError, ThreadQuery, ThreadSort};
+use hart_runtime::{Run, Runtime, StateError, Thread};
 use hart_types::{ThreadId, UserId};
 
 use super::error::{of_state, of_store};
@@ -31,10 +31,18 @@ pub(super) async fn newest(
 
 async fn summary(runtime: &Runtime, user: &UserId, row: &Thread) -> Result<ThreadSummary, ClientError> {
     let id = name_of(user, &row.id, &row.metadata);
-    let values = state(runtime, &row.id, &id).await?.values;
+    let title = match runtime.state(&row.id, None).await {
+        Ok(state) => Values::from_json(state.values).title().map(str::to_owned),
+        // It says so when it is asked for itself; the others are listed, too.
+        Err(StateError::Store(error @ StoreError::Damaged(_))) => {
+            tracing::warn!(thread = %id, %error, "a thread is listed without its title");
+            None
+        }
+        Err(error) => return Err(of_state(error, &id)),
+    };
     let mut summary =
         ThreadSummary::new(id, row.status, to_micros(row.created_at), to_micros(row.updated_at));
-    summary.title = values.title().map(str::to_owned);
+    summary.title = title;
     Ok(summary)
 }
 

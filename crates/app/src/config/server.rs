@@ -117,6 +117,11 @@ impl Default for Section {
     }
 }
 
+/// Whether a client can present it.
+pub(crate) fn is_sendable(token: &str) -> bool {
+    token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 fn sound(section: &Section) -> Result<(), Invalid> {
     let invalid = |key, what: String, help: &str| Invalid { key, what, help: Some(help.to_owned()) };
     for (key, value) in [("max_body_mb", section.max_body_mb), ("request_seconds", section.request_seconds)] {
@@ -131,6 +136,10 @@ fn sound(section: &Section) -> Result<(), Invalid> {
     if section.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
         let what = "the token is empty".to_owned();
         return Err(invalid("token", what, "write a long random text, or leave the key out"));
+    }
+    if section.token.as_deref().is_some_and(|token| !is_sendable(token)) {
+        let what = "no header can carry the token".to_owned();
+        return Err(invalid("token", what, "use letters, digits and signs such as `-`, without spaces"));
     }
     if let Some(host) = section.allowed_hosts.iter().find(|host| host.contains(['/', '*'])) {
         let what = format!("`{host}` in `allowed_hosts` is no name of a host");
@@ -188,6 +197,8 @@ mod tests {
             (json!({"allowed_origins": ["*"]}), "`*` in `allowed_origins` is no origin"),
             (json!({"allowed_origins": ["https://ui.example/app"]}), "no origin"),
             (json!({"allowed_hosts": ["https://hart.example"]}), "no name of a host"),
+            (json!({"token": "töken"}), "no header can carry the token"),
+            (json!({"token": "to ken\n"}), "no header can carry the token"),
         ] {
             let error = load(section).unwrap_err();
             assert!(error.contains(says), "{error}");

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use hart_app::cassette_of;
+use hart_app::{App, cassette_of};
 use hart_client::{ClientError, Values};
 use hart_types::{Body, Message, MessageId, RunId};
 use serde_json::value::RawValue;
@@ -26,8 +26,9 @@ Examples:
   hart run --replay run.json \"the same task\"
 
 The bundle is one JSON object: the run's record, its messages, every event of its
-stream, and a cassette that `hart run --replay` plays without a model. It holds
-what was said and what tools returned: look at it before you hand it on.";
+stream, and a cassette that `hart run --replay` plays without a model. Keys that
+hart knows of are hidden; it holds what was said and what tools returned all the
+same: look at it before you hand it on.";
 
 /// Write a run to a file: messages, events, and a cassette to play it again.
 #[derive(Debug, clap::Args)]
@@ -82,15 +83,21 @@ async fn bundle(session: &Session, id: &RunId) -> Result<Value, Failure> {
         events.push(json!({"event": frame.event, "data": data, "id": frame.id.map(|id| id.to_string())}));
     }
     let (before, messages) = of_run(states.first(), states.last());
+    let mut said = json!(messages);
+    hide_keys(&mut said, &session.app);
+    // What is played is compared with what was recorded, so it is hidden in both.
+    let messages: Vec<Message> = serde_json::from_value(said).unwrap_or(messages);
     let cassette: Value = serde_json::from_str(&cassette_of(&messages)).unwrap_or_default();
-    Ok(json!({
+    let mut bundle = json!({
         "version": 1,
         "run": record,
         "messages": messages,
         "values": added(states.first(), states.last(), &messages),
         "events": events.into_iter().map(|event| without(event, &before)).collect::<Vec<_>>(),
         "cassette": cassette,
-    }))
+    });
+    hide_keys(&mut bundle, &session.app);
+    Ok(bundle)
 }
 
 /// The ids of what was said before the run, and what was said from what began it to its end.
@@ -143,6 +150,20 @@ fn without(mut event: Value, before: &HashSet<MessageId>) -> Value {
         _ => {}
     }
     event
+}
+
+/// As recordings do. A key that the model spelt out word by word is still in the events of its words.
+fn hide_keys(value: &mut Value, app: &App) {
+    match value {
+        Value::String(text) => {
+            if let Some(hidden) = app.without_keys(text) {
+                *text = hidden;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_keys(item, app)),
+        Value::Object(map) => map.values_mut().for_each(|value| hide_keys(value, app)),
+        _ => {}
+    }
 }
 
 /// For its owner alone: it holds what was said.

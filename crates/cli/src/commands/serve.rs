@@ -104,6 +104,9 @@ impl From<ServerError> for Failure {
             ServerError::NoToken(_) => {
                 "set HART_TOKEN (or `server.token`) to a long random text, or serve on 127.0.0.1"
             }
+            ServerError::Token => {
+                "write letters, digits and signs such as `-` into HART_TOKEN, without spaces"
+            }
             ServerError::Host { .. } => {
                 "name an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all of them"
             }

@@ -77,10 +77,59 @@ fn a_database_of_a_newer_hart_or_none_at_all_is_refused_and_left_alone() {
         let finished = bench.hart().args(["serve", "--port", "0"]).run();
         assert!(finished.stderr.contains(told), "{}", finished.stderr);
         assert_ne!(finished.code, Some(0));
+        let examined = bench.hart().env("OPENAI_MODEL", "mock").arg("doctor").run();
+        assert!(examined.code == Some(1) && examined.stdout.contains(told), "{}", examined.stdout);
         assert_eq!(fs::read(&path).unwrap(), broken, "nothing is written to it");
         fs::write(&path, whole).unwrap();
     }
     Served::start(bench.hart()).process.terminate();
+}
+
+#[test]
+fn a_damaged_thread_is_listed_with_the_others_and_says_so_itself() {
+    let bench = Bench::answering(Dialect::OpenAi, |request| {
+        let asked = request.body.to_string();
+        Turn::new().text(if asked.contains("of the ill one") { "an ill word" } else { "a sound word" })
+    });
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let served = Served::start(bench.hart());
+    let threads = [thread(&served), thread(&served)];
+    for (thread, words) in threads.iter().zip(["of the ill one", "of the sound one"]) {
+        let body = json!({
+            "assistant_id": "lead_agent", "input": {"messages": [{"role": "user", "content": words}]},
+        });
+        served.ask("POST", &format!("/threads/{thread}/runs/wait"), "", &body);
+    }
+    served.process.terminate();
+    let _ = served.process.wait();
+    let mut bytes = fs::read(database(&bench)).unwrap();
+    let words = b"an ill word";
+    let found: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(words)).collect();
+    assert!(!found.is_empty());
+    found.into_iter().for_each(|at| bytes[at] ^= 1);
+    fs::write(database(&bench), bytes).unwrap();
+
+    let listed = bench.hart().args(["threads", "--json"]).run().success();
+    let served = Served::start(bench.hart());
+    let found = served.ask("POST", "/threads/search", "", &json!({}));
+    assert!(found.starts_with("HTTP/1.1 200") && found.contains("a sound word"), "{found}");
+    for thread in &threads {
+        assert!(listed.stdout.contains(thread) && found.contains(thread), "{} {found}", listed.stdout);
+    }
+    let state = |thread: &str| served.ask("GET", &format!("/threads/{thread}/state"), "", &Value::Null);
+    assert!(state(&threads[0]).contains("cannot be read"), "{}", state(&threads[0]));
+    assert!(state(&threads[1]).starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn a_data_directory_that_is_none_is_told_by_whoever_looks_into_it() {
+    let bench = Bench::with([]);
+    bench.write("file", "no directory");
+    let hart = || bench.hart().env("HART_HOME", bench.dir.path().join("file").to_str().unwrap());
+    let listed = hart().arg("threads").run();
+    assert!(listed.code != Some(0) && listed.stderr.contains("cannot use"), "{}", listed.stderr);
+    let examined = hart().env("OPENAI_MODEL", "mock").arg("doctor").run();
+    assert!(examined.code == Some(1) && examined.stdout.contains("✗ data"), "{}", examined.stdout);
 }
 
 #[test]

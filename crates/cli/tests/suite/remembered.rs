@@ -84,7 +84,11 @@ fn threads_and_runs_are_listed_shown_and_deleted() {
 fn a_run_is_exported_and_played_again_without_a_model() {
     let bench = Bench::with([
         Turn::new().text("before"),
-        Turn::new().text("Let me see.").tool_call("c1", "bash", json!({"command": "echo 42"})),
+        Turn::new().text("Let me see.").tool_call(
+            "c1",
+            "bash",
+            json!({"command": "echo sk-proj-0123456789abcdef"}),
+        ),
         Turn::new().text("It is 42."),
     ]);
     let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
@@ -106,6 +110,7 @@ fn a_run_is_exported_and_played_again_without_a_model() {
         !whole.contains("something else") && !whole.contains("before"),
         "of the thread before it: {whole}"
     );
+    assert!(whole.contains("[redacted]") && !whole.contains("0123456789abcdef"), "{whole}");
 
     let asked = bench.server.requests().len();
     let file = bench.dir.path().join("run.json");

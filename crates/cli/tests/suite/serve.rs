@@ -177,6 +177,9 @@ fn beyond_this_machine_it_serves_with_a_token_only() {
     let refused = offline(dir.path()).args(["serve", "--host", "0.0.0.0", "--port", "0"]).run();
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("a token is needed") && refused.stderr.contains("HART_TOKEN"));
+    let unsaid = offline(dir.path()).env("HART_TOKEN", "töken").args(["serve", "--port", "0"]).run();
+    assert_eq!(unsaid.code, Some(2), "{}", unsaid.stderr);
+    assert!(unsaid.stderr.contains("no header can carry the token"), "{}", unsaid.stderr);
     let nowhere = offline(dir.path()).args(["serve", "--host", "no such host"]).run();
     assert_eq!(nowhere.code, Some(2), "{}", nowhere.stderr);
     assert!(nowhere.stderr.contains("`no such host` is no address"), "{}", nowhere.stderr);

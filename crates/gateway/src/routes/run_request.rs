@@ -135,7 +135,7 @@ impl RunRequest {
             return Err(ApiError::unprocessable("`after_seconds` must be less than a year"));
         }
         start.after_seconds = self.after_seconds.max(0.0);
-        start.checkpoint = checkpoint(self.checkpoint_id, self.checkpoint.as_ref());
+        start.checkpoint = checkpoint(self.checkpoint_id, self.checkpoint.as_ref())?;
         if let Some(at) = &start.checkpoint {
             there_is(gateway, start.thread.as_ref(), at).await?;
         }
@@ -240,7 +240,8 @@ fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<In
         Some(_) => return Err(no_update()),
     };
     owned::strip(&mut update);
-    if command.get("goto").is_some_and(|goto| !goto.is_null()) {
+    let is_nothing = |goto: &Value| goto.is_null() || goto.as_array().is_some_and(Vec::is_empty);
+    if command.get("goto").is_some_and(|goto| !is_nothing(goto)) {
         return Err(ApiError::unprocessable(
             "`command.goto` is not supported: hart's agents decide where to go",
         ));

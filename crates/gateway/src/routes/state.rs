@@ -4,7 +4,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use hart_runtime::port::{HistoryQuery, StepInfo};
+use hart_runtime::port::{HistoryQuery, StepInfo, contains};
 use hart_runtime::{Thread, ThreadState};
 use hart_types::CheckpointId;
 use schemars::JsonSchema;
@@ -41,7 +41,7 @@ pub(crate) async fn at_checkpoint(
     Path(id): Path<String>,
     Body(body): Body<AtCheckpoint>,
 ) -> ApiResult<Json<Value>> {
-    read(&gateway, &id, checkpoint(None, Some(&body.checkpoint))).await
+    read(&gateway, &id, checkpoint(None, Some(&body.checkpoint))?).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -96,7 +96,7 @@ pub(crate) async fn update(
             "Thread {id} has no graph ID; run an agent on it, or create it with `metadata.graph_id`"
         )));
     }
-    let at = checkpoint(body.checkpoint_id, body.checkpoint.as_ref());
+    let at = checkpoint(body.checkpoint_id, body.checkpoint.as_ref())?;
     if let Some(at) = &at {
         there_is(&gateway, Some(&thread.id), at).await?;
     }
@@ -142,7 +142,7 @@ pub(crate) async fn history(
     }
     let query = HistoryQuery {
         before,
-        only: checkpoint(None, place),
+        only: checkpoint(None, place)?,
         run: body.metadata.get("run_id").and_then(Value::as_str).map(Into::into),
         limit: body.limit.unwrap_or(DEFAULT_LIMIT),
     };
@@ -170,7 +170,7 @@ async fn read(gateway: &Gateway, id: &str, at: Option<CheckpointId>) -> ApiResul
 
 /// With why the last run failed, at the step it failed at.
 fn shown(thread: &Thread, reached: &ThreadState) -> Value {
-    let mut json = state::json(&thread.id, reached);
+    let mut json = state::json(thread, reached);
     let is_head = reached.step.as_ref().is_some_and(|step| thread.head.as_ref() == Some(&step.id));
     if let (true, Some(failure), Some(task)) = (is_head, &thread.error, json.pointer_mut("/tasks/0/error")) {
         *task = format!("{}({:?})", failure.error, failure.message).into();
@@ -189,17 +189,7 @@ async fn states(
         return Err(ApiError::unprocessable("`limit` must be between 1 and 1000"));
     }
     let wanted = Value::Object(metadata.clone());
-    let is_wanted = |step: &StepInfo| contains(&state::metadata(&thread.id, step), &wanted);
+    let is_wanted = |step: &StepInfo| contains(&state::metadata(&thread, step), &wanted);
     let states = gateway.runtime.history(&thread.id, &query, is_wanted).await?;
     Ok(Json(states.iter().map(|reached| shown(&thread, reached)).collect()))
-}
-
-/// Objects need not be whole; everything else is the same.
-fn contains(value: &Value, part: &Value) -> bool {
-    match (value, part) {
-        (Value::Object(value), Value::Object(part)) => {
-            part.iter().all(|(key, part)| value.get(key).is_some_and(|value| contains(value, part)))
-        }
-        (value, part) => value == part,
-    }
 }

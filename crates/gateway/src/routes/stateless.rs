@@ -88,6 +88,10 @@ pub(crate) async fn cancel(
     Body(many): Body<CancelMany>,
 ) -> ApiResult<StatusCode> {
     let action = runs::action(&query)?;
+    if many.status.is_none() && many.run_ids.is_empty() {
+        let detail = "name the runs: a `status` (pending, running or all), or `thread_id` and `run_ids`";
+        return Err(ApiError::unprocessable(detail));
+    }
     let status = match many.status.as_deref() {
         None | Some("all") => vec![RunStatus::Pending, RunStatus::Running],
         Some(status) => vec![status.parse().map_err(ApiError::unprocessable)?],

@@ -170,9 +170,10 @@ impl Reader {
     async fn state(&self) -> BytesMut {
         let mut out = BytesMut::new();
         if self.wanted.states
+            && let Ok(Some(thread)) = self.runtime.store().thread(&self.thread).await
             && let Ok(reached) = self.runtime.state(&self.thread, None).await
         {
-            let data = json!({"state": state::json(&self.thread, &reached), "thread_id": self.thread});
+            let data = json!({"state": state::json(&thread, &reached), "thread_id": self.thread});
             let ms = u64::try_from(self.runtime.now().as_millisecond()).unwrap_or(0);
             let id = EventId { ms, seq: self.follower.cursor() };
             write_event(&mut out, "state_update", Value::to_string(&data).as_bytes(), id);

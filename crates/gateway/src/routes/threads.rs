@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{MatchedPath, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hart_runtime::port::{Created, ThreadPatch, ThreadQuery, ThreadSort};
+use hart_runtime::port::{Created, StoreError, ThreadPatch, ThreadQuery, ThreadSort, contains};
 use hart_runtime::{Lifetime, StateError, Thread};
 use hart_types::{IfExists, PruneStrategy, RunId, ThreadId, ThreadStatus};
 use schemars::JsonSchema;
@@ -200,7 +200,7 @@ pub(crate) async fn search(
     let mut rows = Vec::new();
     if search.values.is_empty() {
         for row in gateway.runtime.store().search_threads(&query).await? {
-            rows.push(if is_wanted(&row) { full(&gateway, &row).await? } else { thread::json(&row, None) });
+            rows.push(if is_wanted(&row) { listed(&gateway, &row).await? } else { thread::json(&row, None) });
         }
     } else {
         let mut matching = Matching::new(&gateway, query, &search.values);
@@ -235,7 +235,7 @@ pub(crate) async fn count(
     Ok(Json(matching.skip(u64::MAX).await?.into()))
 }
 
-/// Threads whose state has these values at its top. No index knows states: threads are read one by one.
+/// Threads whose state contains these values. No index knows states: threads are read one by one.
 struct Matching<'a> {
     gateway: &'a Gateway,
     query: ThreadQuery,
@@ -253,9 +253,10 @@ impl<'a> Matching<'a> {
     async fn next(&mut self) -> ApiResult<Option<Value>> {
         loop {
             if let Some(row) = self.page.pop_front() {
-                let json = full(self.gateway, &row).await?;
+                let json = listed(self.gateway, &row).await?;
                 let has = |(key, wanted): (&String, &Value)| {
-                    json.get("values").and_then(|values| values.get(key)) == Some(wanted)
+                    let value = json.get("values").and_then(|values| values.get(key));
+                    value.is_some_and(|value| contains(value, wanted))
                 };
                 if self.values.iter().all(has) {
                     return Ok(Some(json));
@@ -397,6 +398,17 @@ fn extractable(wanted: &BTreeMap<String, String>) -> ApiResult<()> {
 async fn full(gateway: &Gateway, row: &Thread) -> ApiResult<Value> {
     let state = gateway.runtime.state(&row.id, None).await?;
     Ok(thread::json(row, Some(&state)))
+}
+
+/// One that is damaged says so when it is asked for itself; in a list it is without its state and keeps the others in it.
+async fn listed(gateway: &Gateway, row: &Thread) -> ApiResult<Value> {
+    match gateway.runtime.state(&row.id, None).await {
+        Err(StateError::Store(error @ StoreError::Damaged(_))) => {
+            tracing::warn!(thread = %row.id, %error, "a thread is listed without its state");
+            Ok(thread::json(row, None))
+        }
+        state => Ok(thread::json(row, Some(&state?))),
+    }
 }
 
 pub(crate) async fn known(gateway: &Gateway, id: &str) -> ApiResult<Thread> {

@@ -4,18 +4,18 @@
 
 use hart_kernel::Interrupt;
 use hart_runtime::port::StepInfo;
-use hart_runtime::{NextTask, ThreadState, next_tasks, source};
-use hart_types::{CheckpointId, ThreadId};
+use hart_runtime::{NextTask, Thread, ThreadState, next_tasks, source};
+use hart_types::CheckpointId;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::time;
 
-pub(crate) fn json(thread: &ThreadId, state: &ThreadState) -> Value {
+pub(crate) fn json(thread: &Thread, state: &ThreadState) -> Value {
     let Some(step) = &state.step else { return fresh() };
     let values: Option<Box<RawValue>> = serde_json::from_slice(&state.values).ok();
     let interrupts: Vec<Value> = state.interrupts.iter().map(interrupt).collect();
-    let at = |id: &CheckpointId| json!({"checkpoint_id": id, "thread_id": thread, "checkpoint_ns": ""});
+    let at = |id: &CheckpointId| json!({"checkpoint_id": id, "thread_id": thread.id, "checkpoint_ns": ""});
     let tasks = tasks(state);
     let next: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
     json!({
@@ -33,10 +33,17 @@ pub(crate) fn json(thread: &ThreadId, state: &ThreadState) -> Value {
 }
 
 /// What is said about a step.
-pub(crate) fn metadata(thread: &ThreadId, step: &StepInfo) -> Value {
-    json!({
-        "source": source(step.source), "step": step.number, "parents": {}, "thread_id": thread, "run_id": step.run,
-    })
+pub(crate) fn metadata(thread: &Thread, step: &StepInfo) -> Value {
+    let mut metadata = Map::new();
+    // Whose the thread is now: nearly always that of all its steps.
+    for key in ["graph_id", "assistant_id"] {
+        metadata.extend(thread.metadata.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    let own = json!({
+        "source": source(step.source), "step": step.number, "parents": {}, "thread_id": thread.id, "run_id": step.run,
+    });
+    metadata.extend(own.as_object().cloned().unwrap_or_default());
+    metadata.into()
 }
 
 pub(crate) fn interrupt(interrupt: &Interrupt) -> Value {

@@ -80,9 +80,13 @@ impl Execution<'_> {
 
     /// Where the thread stands when nobody says anything new.
     fn stands_at(&self, open: Option<Pause>) -> Option<Pause> {
-        let node = match self.state.messages().last().map(|message| &message.body) {
+        let messages = self.state.messages();
+        // What hart adds to somebody's words stands behind them and says nothing of who speaks next.
+        let last =
+            messages.iter().rev().map(|message| &message.body).find(|body| !matches!(body, Body::System));
+        let node = match last {
             _ if open.is_some() => None,
-            _ if Pending::exist(self.state.messages()) => Some(Node::Tools),
+            _ if Pending::exist(messages) => Some(Node::Tools),
             Some(Body::Tool(_)) => Some(Node::BeforeModel),
             // Nobody has begun to answer it: as if it had just been said.
             Some(Body::Human) => return None,

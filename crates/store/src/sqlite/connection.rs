@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use hart_runtime::port::contains;
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
@@ -24,10 +25,19 @@ pub(super) fn writer(path: &Path, whole: bool) -> Result<Connection, OpenError> 
     let mut connection = Connection::open(path).map_err(failed)?;
     // Others may have the file open, and be making it.
     connection.busy_timeout(PATIENCE).map_err(failed)?;
-    check(&connection, path, if whole { "PRAGMA quick_check(1)" } else { GLANCE })?;
+    check(&connection, path, if whole { WHOLE } else { GLANCE })?;
     prepare_writer(&connection).map_err(failed)?;
     migrations::apply(&mut connection, path)?;
     Ok(connection)
+}
+
+/// Whether a writer would find the file whole, and of a hart that it knows.
+pub(super) fn examine(path: &Path) -> Result<(), OpenError> {
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    check(&connection, path, WHOLE)?;
+    migrations::are_missing(&connection, path).map(|_| ())
 }
 
 pub(super) fn memory() -> Result<Connection, OpenError> {
@@ -71,19 +81,8 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Whether all of `part` is in `whole`: maps by key, lists as sets, the rest by equality.
-pub(super) fn contains(whole: &Value, part: &Value) -> bool {
-    match (whole, part) {
-        (Value::Object(whole), Value::Object(part)) => {
-            part.iter().all(|(key, part)| whole.get(key).is_some_and(|whole| contains(whole, part)))
-        }
-        (Value::Array(whole), Value::Array(part)) => {
-            part.iter().all(|part| whole.iter().any(|whole| contains(whole, part)))
-        }
-        (whole, part) => whole == part,
-    }
-}
-
+/// Reads every page.
+const WHOLE: &str = "PRAGMA quick_check(1)";
 /// Reads the header and the schema.
 const GLANCE: &str = "SELECT iif(count(*) >= 0, 'ok', 'ok') FROM sqlite_schema";
 

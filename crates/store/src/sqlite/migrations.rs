@@ -29,14 +29,10 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
-    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
-    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    match found.cmp(&known) {
-        Ordering::Greater => return Err(OpenError::Newer { path: path.to_owned(), found, known }),
-        Ordering::Equal => return Ok(()),
-        Ordering::Less => {}
+    if !are_missing(connection, path)? {
+        return Ok(());
     }
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     // All of them or none, in one sync. Another process may be doing the same: whoever has the file looks again how far
     // it is.
     let all = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -46,4 +42,15 @@ pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), Open
         all.pragma_update(None, "user_version", version).map_err(failed)?;
     }
     all.commit().map_err(failed)
+}
+
+/// Whether the file is of an older hart; of a newer one it is not for this one.
+pub(super) fn are_missing(connection: &Connection, path: &Path) -> Result<bool, OpenError> {
+    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    match found.cmp(&known) {
+        Ordering::Greater => Err(OpenError::Newer { path: path.to_owned(), found, known }),
+        ordering => Ok(ordering == Ordering::Less),
+    }
 }
