@@ -137,6 +137,23 @@ async fn a_state_that_was_written_by_hand_waits_where_something_is_left_to_do() 
 }
 
 #[tokio::test]
+async fn whoever_goes_on_before_an_input_gets_an_answer_to_it() {
+    let server = Server::new(&["one", "another"]).await;
+    let id = server.thread().await;
+    server.post(&format!("/threads/{id}/runs/wait"), says("a")).await;
+    let history = server.post(&format!("/threads/{id}/history"), json!({"limit": 9})).await;
+    let oldest = history.as_array().unwrap().last().unwrap();
+    assert_eq!(oldest["next"], json!(["__start__"]));
+    let again = json!({"assistant_id": "agent", "input": null, "checkpoint": oldest["checkpoint"]});
+    let values = server.post(&format!("/threads/{id}/runs/wait"), again).await;
+    assert_eq!(texts(&values), ["a", "another"]);
+    let wrong = json!({"assistant_id": "agent", "input": null, "checkpoint": {"checkpoint_id": 5}});
+    let (status, _) = server.call(Method::POST, &format!("/threads/{id}/runs/wait"), wrong).await;
+    assert_eq!(status.as_u16(), 422);
+    server.close().await;
+}
+
+#[tokio::test]
 async fn history_is_filtered_by_what_is_said_about_a_state() {
     let server = Server::new(&["one", "two"]).await;
     let id = server.thread().await;

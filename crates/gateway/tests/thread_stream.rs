@@ -67,6 +67,15 @@ async fn beginnings_ends_and_changes_of_state() {
     assert_eq!(update["thread_id"], thread.as_str());
     assert_eq!(update["state"]["values"]["messages"].as_array().unwrap().len(), 3);
     assert_eq!(update["state"]["metadata"]["source"], "update");
+    // Whoever was away for it is told when coming back, and nobody twice.
+    let modes = "?stream_modes=lifecycle,state_update";
+    let mut back = join(&server, &thread, modes, Some(&told[1].id)).await;
+    assert_eq!(back.until(|line| line.event == "state_update").await.last().unwrap().data, told[2].data);
+    let mut back = join(&server, &thread, modes, Some(&told[2].id)).await;
+    server.post(&format!("/threads/{thread}/state"), json!({ "values": values })).await;
+    let next = back.until(|line| line.event == "state_update").await;
+    let messages = next.iter().find(|line| line.event == "state_update").unwrap();
+    assert_eq!(messages.data["state"]["values"]["messages"].as_array().unwrap().len(), 4);
     server.close().await;
 }
 

@@ -3,8 +3,8 @@
 //! Invariant: whatever can be wrong with it is a 4xx before a run exists.
 
 use axum::http::HeaderMap;
-use hart_kernel::{Breakpoints, Nodes};
-use hart_runtime::port::HistoryQuery;
+use hart_kernel::{Breakpoints, Nodes, StepSource};
+use hart_runtime::port::{HistoryQuery, StepInfo};
 use hart_runtime::{After, Input, Run, StartRun, recursion_limit};
 use hart_types::{
     CheckpointId, Durability, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect, Secrets,
@@ -137,7 +137,10 @@ impl RunRequest {
         start.after_seconds = self.after_seconds.max(0.0);
         start.checkpoint = checkpoint(self.checkpoint_id, self.checkpoint.as_ref())?;
         if let Some(at) = &start.checkpoint {
-            there_is(gateway, start.thread.as_ref(), at).await?;
+            let step = there_is(gateway, start.thread.as_ref(), at).await?;
+            if start.input == Input::Continue && step.source == StepSource::Start {
+                start.checkpoint = Some(input_behind(gateway, start.thread.as_ref(), step).await?);
+            }
         }
         start.breakpoints = Breakpoints {
             before: self.interrupt_before.unwrap_or_default(),
@@ -280,13 +283,24 @@ pub(crate) async fn there_is(
     gateway: &Gateway,
     thread: Option<&ThreadId>,
     at: &CheckpointId,
-) -> ApiResult<()> {
+) -> ApiResult<StepInfo> {
     let Some(thread) = thread else {
         return Err(ApiError::unprocessable("a run without a thread has no checkpoint to start from"));
     };
     let query = HistoryQuery { only: Some(at.clone()), limit: 1, ..HistoryQuery::default() };
-    match gateway.runtime.store().history(thread, &query).await?.is_empty() {
-        true => Err(ApiError::not_found(format!("Checkpoint {at} of thread {thread} not found"))),
-        false => Ok(()),
-    }
+    let found = gateway.runtime.store().history(thread, &query).await?.pop();
+    found.ok_or_else(|| ApiError::not_found(format!("Checkpoint {at} of thread {thread} not found")))
+}
+
+/// What comes next at the state before an input is the input.
+async fn input_behind(
+    gateway: &Gateway,
+    thread: Option<&ThreadId>,
+    start: StepInfo,
+) -> ApiResult<CheckpointId> {
+    let query = HistoryQuery { run: Some(start.run), limit: u64::MAX, ..HistoryQuery::default() };
+    let Some(thread) = thread else { return Ok(start.id) };
+    let of_run = gateway.runtime.store().history(thread, &query).await?;
+    let input = of_run.into_iter().find(|step| step.parent.as_ref() == Some(&start.id));
+    Ok(input.map_or(start.id, |input| input.id))
 }

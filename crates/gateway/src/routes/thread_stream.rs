@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use bytes::{Bytes, BytesMut};
+use hart_kernel::{StepSource, Timestamp};
 use hart_runtime::port::StoreError;
 use hart_runtime::{
     After, Entry, LogEvent, Recall, Renderer, Run, Runtime, Spelling, ThreadEvent, ThreadFollower, frames_of,
@@ -44,6 +45,10 @@ pub(crate) async fn join(
         After::Start | After::Now => 0,
     };
     let follower = gateway.runtime.follow_thread(&thread, after).await?;
+    let missed = match after {
+        After::Frame(id) if wanted.states => was_changed_after(&gateway.runtime, &thread, id).await,
+        _ => false,
+    };
     let reader = Reader {
         recall: Recall::new(gateway.runtime.clone(), thread.clone(), Spelling::State),
         runtime: gateway.runtime.clone(),
@@ -52,9 +57,19 @@ pub(crate) async fn join(
         wanted,
         seen,
         renderer: None,
-        event: None,
+        event: missed.then_some(ThreadEvent::StateChanged),
     };
     Ok(sse::respond(&gateway, reader))
+}
+
+/// A change of state is in no run's log. Whoever was away when the last one was made is told of it when coming back.
+async fn was_changed_after(runtime: &Runtime, thread: &ThreadId, seen: EventId) -> bool {
+    let step = runtime.state(thread, None).await.ok().and_then(|state| state.step);
+    step.is_some_and(|step| step.source == StepSource::Update && millisecond(step.created_at) >= seen.ms)
+}
+
+fn millisecond(at: Timestamp) -> u64 {
+    u64::try_from(at.as_millisecond()).unwrap_or(0)
 }
 
 /// The modes of a thread's stream.
@@ -174,7 +189,9 @@ impl Reader {
             && let Ok(reached) = self.runtime.state(&self.thread, None).await
         {
             let data = json!({"state": state::json(&thread, &reached), "thread_id": self.thread});
-            let ms = u64::try_from(self.runtime.now().as_millisecond()).unwrap_or(0);
+            // Later than the change itself, so that whoever has seen it is not told again.
+            let changed = reached.step.as_ref().map_or(0, |step| millisecond(step.created_at) + 1);
+            let ms = millisecond(self.runtime.now()).max(changed);
             let id = EventId { ms, seq: self.follower.cursor() };
             write_event(&mut out, "state_update", Value::to_string(&data).as_bytes(), id);
         }
