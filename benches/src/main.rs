@@ -41,7 +41,7 @@ fn main() -> anyhow::Result<()> {
     let (only, part) = (named.next(), named.next());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     if only == Some("train") {
-        return runtime.block_on(server::work(&hart_beside_us()?));
+        return runtime.block_on(server::train(&hart_beside_us()?));
     }
     let rows = runtime.block_on(measure(only, part, quick))?;
     println!("load at the end: {}", std::fs::read_to_string("/proc/loadavg")?.trim());

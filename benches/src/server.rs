@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::Row;
 
-pub use train::work;
+pub use train::train;
 
 /// How much is done. Figures are only worth telling at full size.
 #[derive(Clone, Copy)]

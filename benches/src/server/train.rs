@@ -16,7 +16,7 @@ use crate::model::ModelProcess;
 const OFTEN: usize = 200;
 
 /// Answers to clients of every kind, tools that look and write, and one long answer.
-pub async fn work(hart: &Path) -> anyhow::Result<()> {
+pub async fn train(hart: &Path) -> anyhow::Result<()> {
     let http = hart_models::http::client()?;
     let asked = BenchScript { tokens: 40, ..BenchScript::default() };
     serve(hart, &asked, async |served| {

@@ -45,16 +45,28 @@ pub(crate) async fn examine(workshop: &Workshop) -> Vec<Finding> {
     findings.push(data_directory(workshop).await);
     findings.push(sandbox(workshop).await);
     findings.push(model(workshop).await);
-    findings.extend(agents(workshop));
+    findings.extend(agents(workshop).await);
     findings
 }
 
 /// The user's own; nothing is said where there are none.
-fn agents(workshop: &Workshop) -> Vec<Finding> {
-    let names: Vec<String> = workshop.agents.all().iter().map(|agent| agent.name.clone()).collect();
-    let mut findings = Vec::new();
-    if !names.is_empty() {
-        findings.push(Finding::good("agents", names.join(", ")));
+async fn agents(workshop: &Workshop) -> Vec<Finding> {
+    let (mut usable, mut findings) = (Vec::new(), Vec::new());
+    for agent in workshop.agents.all() {
+        let chosen = match &agent.config.model {
+            Some(model) => choice::choose(workshop, Some(model)).await.map(|_| ()),
+            None => Ok(()),
+        };
+        match chosen {
+            Ok(()) => usable.push(agent.name.clone()),
+            Err(error) => {
+                let summary = format!("no run of {} can begin: {error}", agent.name);
+                findings.push(Finding::bad("agents", summary, "correct `model` in its config.yaml"));
+            }
+        }
+    }
+    if !usable.is_empty() {
+        findings.insert(0, Finding::good("agents", usable.join(", ")));
     }
     findings.extend(workshop.agents.broken().into_iter().map(|Broken { folder, why }| {
         let summary = format!("{} is not used: {why}", folder.display());

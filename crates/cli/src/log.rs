@@ -20,16 +20,19 @@ pub(crate) fn start(terminal: &Terminal, env: &Env, verbose: u8, configured: Log
     };
     let notes = Notes(terminal.clone());
     let log = tracing_subscriber::fmt().with_env_filter(directives).with_writer(move || notes.clone());
-    let started = match env.get_non_empty("HART_LOG_FORMAT") {
-        // For machines: with times, and with the ids of requests and runs.
-        Some("json") => {
-            log.json().flatten_event(true).with_current_span(false).with_span_list(true).try_init()
-        }
-        _ => log.with_ansi(terminal.err.is_colored()).with_target(false).without_time().try_init(),
+    let started = match is_for_machines(env) {
+        // With times, and with the ids of requests and runs.
+        true => log.json().flatten_event(true).with_current_span(false).with_span_list(true).try_init(),
+        false => log.with_ansi(terminal.err.is_colored()).with_target(false).without_time().try_init(),
     };
     if let (Ok(()), Some(complaint)) = (started, complaint) {
         tracing::warn!("HART_LOG or RUST_LOG is not understood: {complaint}");
     }
+}
+
+/// Whether each line of it is to be a JSON object.
+pub(crate) fn is_for_machines(env: &Env) -> bool {
+    env.get_non_empty("HART_LOG_FORMAT") == Some("json")
 }
 
 fn default(terminal: &Terminal, verbose: u8, configured: LogLevel) -> EnvFilter {

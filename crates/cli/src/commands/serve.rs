@@ -5,7 +5,7 @@
 use std::io::ErrorKind;
 use std::process;
 
-use hart_app::{App, CancellationToken, ModelChoice, ServeError, Server, ServerError};
+use hart_app::{App, CancellationToken, Env, ModelChoice, ServeError, Server, ServerError};
 use serde_json::json;
 
 use crate::args::GlobalArgs;
@@ -13,6 +13,7 @@ use crate::browser;
 use crate::commands::run::introduce;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupts;
+use crate::log;
 use crate::session::Session;
 use crate::terminal::{Terminal, Tone};
 
@@ -58,7 +59,10 @@ async fn serve(session: &Session, args: &ServeArgs) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::listen()?;
     let server = Server::bind(&session.app, args.host.as_deref(), args.port).await?;
     let url = server.url();
-    welcome(&session.app, terminal, session.choose_model(None).await);
+    let is_for_people = !log::is_for_machines(&Env::from_process());
+    if is_for_people {
+        welcome(&session.app, terminal, session.choose_model(None).await);
+    }
     terminal.line(&format!("ready: {url}"))?;
     if args.open {
         browser::open(&url, terminal);
@@ -77,6 +81,10 @@ async fn serve(session: &Session, args: &ServeArgs) -> Result<Exit, Failure> {
                     process::exit(i32::from(Exit::Interrupted.code()));
                 }
                 stop.cancel();
+                if !is_for_people {
+                    tracing::info!("stopping");
+                    continue;
+                }
                 terminal.note(&terminal.err.paint(Tone::Warn, "stopping… (once more to stop at once)"));
             }
         }

@@ -95,7 +95,10 @@ fn a_server_sees_a_new_folder_at_the_next_request_and_passes_over_a_broken_one()
     let ended = served.process.wait().success();
     assert_eq!(ended.stderr.matches("an agent cannot be used").count(), 1, "{}", ended.stderr);
 
+    fs::create_dir(bench.dir.path().join(".hart/agents/lost")).unwrap();
+    bench.write(".hart/agents/lost/config.yaml", "model: nowhere\n");
     let doctor = bench.hart().arg("doctor").run();
     let said = format!("{}{}", doctor.stdout, doctor.stderr);
+    assert!(said.contains("no run of lost can begin: there is no model `nowhere`"), "{said}");
     assert!(said.contains("poet") && said.contains("there is no tool group `everything`"), "{said}");
 }

@@ -197,6 +197,20 @@ fn beyond_this_machine_it_serves_with_a_token_only() {
 }
 
 #[test]
+fn a_log_for_machines_has_nothing_but_json_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let hart = offline(dir.path()).env("HART_LOG_FORMAT", "json").env("HART_LOG", "info");
+    let served = Served::start(hart);
+    served.ask("GET", "/ok", "", &Value::Null);
+    served.process.terminate();
+    let ended = served.process.wait().success();
+    assert!(ended.stderr.contains("stopping"), "{}", ended.stderr);
+    for line in ended.stderr.lines() {
+        assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
+    }
+}
+
+#[test]
 fn a_data_directory_that_cannot_be_written_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let ran = offline(dir.path()).env("HART_HOME", "/proc/nothing").args(["serve", "--port", "0"]).run();

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use bytes::{Bytes, BytesMut};
 use hart_kernel::{StepSource, Timestamp};
-use hart_runtime::port::StoreError;
+use hart_runtime::port::{HistoryQuery, StoreError};
 use hart_runtime::{
     After, Entry, LogEvent, Recall, Renderer, Run, Runtime, Spelling, ThreadEvent, ThreadFollower, frames_of,
 };
@@ -64,7 +64,8 @@ pub(crate) async fn join(
 
 /// A change of state is in no run's log. Whoever was away when the last one was made is told of it when coming back.
 async fn was_changed_after(runtime: &Runtime, thread: &ThreadId, seen: EventId) -> bool {
-    let step = runtime.state(thread, None).await.ok().and_then(|state| state.step);
+    let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
+    let step = runtime.store().history(thread, &newest).await.ok().and_then(|mut steps| steps.pop());
     step.is_some_and(|step| step.source == StepSource::Update && millisecond(step.created_at) >= seen.ms)
 }
 

@@ -99,7 +99,12 @@ impl Threads for SqliteStore {
                 Err(error @ StoreError::Damaged(_)) => {
                     tracing::warn!(%error, "a thread whose time is over cannot be seen to");
                 }
-                Err(error) => return Err(error),
+                Err(error) if gone.is_empty() => return Err(error),
+                // Those that are gone have files to be seen to; the rest is tried again.
+                Err(error) => {
+                    tracing::warn!(%error, "not all threads whose time is over could be seen to");
+                    break;
+                }
             }
         }
         Ok(gone)
