@@ -103,3 +103,20 @@ async fn what_an_assistant_says_lies_under_what_the_run_says() {
     assert_eq!(server.call(Method::GET, &path, Value::Null).await.0, StatusCode::NOT_FOUND);
     server.close().await;
 }
+
+/// `next` names no node that this does not have.
+#[tokio::test]
+async fn the_graph_has_the_agents_nodes_and_tools() {
+    let server = Server::new(&[]).await;
+    let graph = server.get("/assistants/agent/graph").await;
+    let nodes = graph["nodes"].as_array().unwrap();
+    let ids: Vec<_> = nodes.iter().map(|node| node["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["__start__", "model", "after_model", "tools", "__end__"]);
+    for edge in graph["edges"].as_array().unwrap() {
+        for end in ["source", "target"] {
+            assert!(ids.contains(&edge[end].as_str().unwrap()), "{edge}");
+        }
+    }
+    assert!(nodes[3]["metadata"]["__tools"].is_array(), "{graph}");
+    server.close().await;
+}

@@ -409,3 +409,26 @@ async fn a_request_that_takes_too_long_is_answered() {
     server.post("/threads", json!({})).await;
     server.close().await;
 }
+
+/// Also where hart has no use for what the field says.
+#[tokio::test]
+async fn fields_that_change_nothing_are_read_nonetheless() {
+    let server = server().await;
+    let id = server.thread().await;
+    let runs = format!("/threads/{id}/runs");
+    for (path, field, value) in [
+        (&*runs, "feedback_keys", json!("score")),
+        (&runs, "stream_resumable", json!("yes")),
+        (&runs, "config", json!({"tags": "one"})),
+        (&runs, "config", json!({"tags": [1]})),
+        ("/store/items", "index", json!("title")),
+        ("/threads/prune", "strategy", json!("delete")),
+    ] {
+        let mut body = json!({"assistant_id": "agent", "namespace": ["a"], "key": "k", "value": {}});
+        body[field] = value;
+        let method = if path == "/store/items" { Method::PUT } else { Method::POST };
+        let (status, answer) = ask(&server, &method, path, &body.to_string()).await;
+        assert_eq!(status.as_u16(), 422, "{field} at {path}: {answer}");
+    }
+    server.close().await;
+}

@@ -155,7 +155,7 @@ async fn whoever_goes_on_before_an_input_gets_an_answer_to_it() {
 
 #[tokio::test]
 async fn history_is_filtered_by_what_is_said_about_a_state() {
-    let server = Server::new(&["one", "two"]).await;
+    let server = Server::new(&["one", "two", "three"]).await;
     let id = server.thread().await;
     for text in ["a", "b"] {
         server.post(&format!("/threads/{id}/runs/wait"), says(text)).await;
@@ -172,6 +172,13 @@ async fn history_is_filtered_by_what_is_said_about_a_state() {
     let of_first = json!({"limit": 9, "metadata": {"run_id": runs[1]["run_id"], "source": "loop"}});
     assert_eq!(history(of_first).await, [1, 0]);
     assert!(history(json!({"metadata": {"step": "0"}})).await.is_empty());
+    let mut tagged = says("c");
+    tagged["metadata"] = json!({"experiment": 7});
+    server.post(&format!("/threads/{id}/runs/wait"), tagged).await;
+    assert_eq!(history(json!({"limit": 9, "metadata": {"experiment": 7}})).await, [7, 6, 5]);
+    assert!(history(json!({"limit": 9, "metadata": {"experiment": 8}})).await.is_empty());
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(state["metadata"]["experiment"], 7);
     assert!(history(json!({"limit": 9, "checkpoint": {"checkpoint_ns": "tools:x"}})).await.is_empty());
     server.close().await;
 }
@@ -193,5 +200,53 @@ async fn messages_of_nobody_and_content_that_is_none_are_refused() {
         assert_eq!(status.as_u16(), 400, "{message}");
     }
     assert_eq!(server.get(&format!("/threads/{id}/state")).await["values"], json!({}));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_run_says_what_it_was_asked_with_and_what_it_was_not() {
+    let server = Server::new(&["one", "two"]).await;
+    let id = server.thread().await;
+    server.post(&format!("/threads/{id}/runs/wait"), says("a")).await;
+    let mut asked = says("b");
+    for (key, value) in [
+        ("interrupt_before", json!("*")),
+        ("interrupt_after", json!(["tools"])),
+        ("feedback_keys", json!(["score"])),
+        ("stream_resumable", json!(false)),
+        ("durability", json!("exit")),
+    ] {
+        asked[key] = value;
+    }
+    server.post(&format!("/threads/{id}/runs/wait"), asked).await;
+    let runs = server.get(&format!("/threads/{id}/runs")).await;
+    let shown = |run: usize| {
+        let kwargs = &runs[run]["kwargs"];
+        ["interrupt_before", "interrupt_after", "feedback_keys", "resumable", "durability", "temporary"]
+            .map(|key| kwargs.get(key).unwrap_or_else(|| panic!("no {key} in {kwargs}")).clone())
+    };
+    let silent = [Value::Null, Value::Null, Value::Null, json!(true), json!("sync"), json!(false)];
+    assert_eq!(shown(1), silent);
+    let spoken = [json!("*"), json!(["tools"]), json!(["score"]), json!(false), json!("exit"), json!(false)];
+    assert_eq!(shown(0), spoken);
+    assert_eq!(runs[0]["kwargs"]["checkpoint_during"], false);
+    server.close().await;
+}
+
+/// What clients see ahead of a thread that was told to stop is a node they know.
+#[tokio::test]
+async fn a_run_told_to_stop_behind_the_model_stands_before_the_tools() {
+    let call = ScriptedTurn::call("c1", "nothing_of_the_kind", json!({}));
+    let server = Server::playing(vec![call, ScriptedTurn::text("done")]).await;
+    let id = server.thread().await;
+    let mut asked = says("a");
+    asked["interrupt_after"] = json!(["model"]);
+    server.post(&format!("/threads/{id}/runs/wait"), asked.clone()).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(state["next"], json!(["tools"]));
+    asked["input"] = Value::Null;
+    server.post(&format!("/threads/{id}/runs/wait"), asked).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!((&state["next"], &state["values"]["messages"][3]["content"]), (&json!([]), &json!("done")));
     server.close().await;
 }

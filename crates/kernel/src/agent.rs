@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_types::{CheckpointId, ThreadId};
+use hart_types::{Body, CheckpointId, ThreadId};
 use serde_json::{Map, Value};
 
 use crate::interrupt::Paused;
@@ -15,9 +15,9 @@ use crate::run::{Execution, Left};
 use crate::state::check_messages;
 use crate::tool_call::Pending;
 use crate::{
-    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, Node, Reached, RunContext,
-    RunError, RunInput, RunReport, Schema, Snapshot, State, StateError, StateKey, Step, StepSource, Tool,
-    ToolSpec, Update, route,
+    BuildError, ChatModel, Checkpointer, MessageList, Messages, Middleware, ModelSettings, Node, Reached,
+    RunContext, RunError, RunInput, RunReport, Schema, Snapshot, State, StateError, StateKey, Step,
+    StepSource, Tool, ToolSpec, Update, route,
 };
 
 /// A copy shares its parts.
@@ -58,10 +58,10 @@ impl Agent {
     /// reached. The input is an [`Update`] to the thread, or a [`crate::Resume`] that answers what it asked.
     pub async fn run(&self, input: impl Into<RunInput>, cx: &RunContext) -> RunReport {
         match self.enter(cx).await {
-            Ok((state, head, left)) => {
+            Ok((opened, left)) => {
                 cx.set_aliases(&self.aliases);
                 cx.set_log(self.checkpointer.as_ref());
-                Execution::new(self, cx, state, head, left).run(input.into()).await
+                Execution::new(self, cx, opened, left).run(input.into()).await
             }
             Err(error) => RunReport { outcome: Err(error), values: self.snapshot(State::default()) },
         }
@@ -82,34 +82,32 @@ impl Agent {
 
     /// The thread's state as its log tells it.
     pub async fn load(&self, thread: &ThreadId) -> Result<State, RunError> {
-        Ok(self.open(thread, None).await?.0)
+        Ok(self.open(thread, None).await?.state)
     }
 
     /// The state to start from, and what an earlier attempt of the run left there.
-    async fn enter(&self, cx: &RunContext) -> Result<(State, Option<CheckpointId>, Option<Left>), RunError> {
+    async fn enter(&self, cx: &RunContext) -> Result<(Opened, Option<Left>), RunError> {
         if cx.attempt > 1
             && let Some(checkpointer) = &self.checkpointer
         {
             let steps = checkpointer.load(&cx.thread_id, None).await.map_err(RunError::Checkpoint)?;
             if let Some(left) = Left::of(&steps, &cx.run_id) {
-                let head = steps.last().map(|step| step.id.clone());
-                return Ok((self.fold(steps), head, Some(left)));
+                return Ok((self.opened(steps), Some(left)));
             }
         }
-        let (state, head) = self.open(&cx.thread_id, cx.from.as_ref()).await?;
-        Ok((state, head, None))
+        Ok((self.open(&cx.thread_id, cx.from.as_ref()).await?, None))
     }
 
-    /// The state at a step, or at the newest, and which step that is.
-    async fn open(
-        &self,
-        thread: &ThreadId,
-        at: Option<&CheckpointId>,
-    ) -> Result<(State, Option<CheckpointId>), RunError> {
-        let Some(checkpointer) = &self.checkpointer else { return Ok((State::default(), None)) };
-        let steps = checkpointer.load(thread, at).await.map_err(RunError::Checkpoint)?;
-        let head = steps.last().map(|step| step.id.clone());
-        Ok((self.fold(steps), head))
+    /// The thread at a step, or at the newest.
+    async fn open(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Opened, RunError> {
+        let Some(checkpointer) = &self.checkpointer else { return Ok(Opened::default()) };
+        Ok(self.opened(checkpointer.load(thread, at).await.map_err(RunError::Checkpoint)?))
+    }
+
+    fn opened(&self, mut steps: Vec<Step>) -> Opened {
+        let last = steps.last_mut().map(|step| (step.id.clone(), step.next.take()));
+        let (head, next) = last.unzip();
+        Opened { state: self.fold(steps), head, next: next.flatten() }
     }
 
     /// The state that steps lead to.
@@ -132,15 +130,18 @@ impl Agent {
         as_node: Option<&str>,
         cx: &RunContext,
     ) -> Result<Reached, RunError> {
-        let (mut state, parent) = self.open(&cx.thread_id, cx.from.as_ref()).await?;
+        let Opened { mut state, head: parent, next: ahead } =
+            self.open(&cx.thread_id, cx.from.as_ref()).await?;
         let update = self.input(values).map_err(RunError::Input)?;
         let writes = update.to_writes();
         state.apply(update).map_err(RunError::Input)?;
-        let pending = Pending::exist(state.messages());
         let next = match as_node {
             Some("__start__" | "__input__" | "tools") => Some("model"),
             Some("__end__") => None,
-            _ => route(Node::AfterModel, None, pending).name(),
+            None if writes.is_empty() => ahead.as_deref(),
+            // Somebody has spoken before whoever was to act next: it is the model's turn.
+            None if (parent.is_none() || ahead.is_some()) && is_unanswered(state.messages()) => Some("model"),
+            _ => route(Node::AfterModel, None, Pending::exist(state.messages())).name(),
         };
         let step = Step {
             id: CheckpointId::generate(),
@@ -181,6 +182,15 @@ impl Agent {
     pub fn snapshot(&self, state: State) -> Snapshot {
         Snapshot { state, schema: Arc::clone(&self.schema) }
     }
+}
+
+/// A thread as a step of its log left it.
+#[derive(Default)]
+pub(crate) struct Opened {
+    pub(crate) state: State,
+    pub(crate) head: Option<CheckpointId>,
+    /// What was ahead there.
+    pub(crate) next: Option<String>,
 }
 
 impl fmt::Debug for Agent {
@@ -293,6 +303,11 @@ impl fmt::Debug for AgentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentBuilder").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// Whether the newest message is not the agent's.
+fn is_unanswered(messages: &MessageList) -> bool {
+    !Pending::exist(messages) && messages.last().is_some_and(|last| !matches!(last.body, Body::Ai(_)))
 }
 
 pub(crate) type Aliases = Arc<BTreeMap<&'static str, String>>;

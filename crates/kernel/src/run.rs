@@ -15,6 +15,7 @@ use hart_types::{Ai, Body, CheckpointId, Message};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use crate::agent::Opened;
 use crate::guarded::guarded;
 use crate::interrupt::{Pause, Paused};
 use crate::model_call::ModelCall;
@@ -36,6 +37,8 @@ pub(crate) struct Execution<'a> {
     state: State,
     /// The newest step of the log.
     head: Option<CheckpointId>,
+    /// What the thread had ahead when the run came to it.
+    ahead: Option<String>,
     /// Where the loop is.
     at: Node,
     /// How many middlewares, from the outermost, have entered.
@@ -90,13 +93,8 @@ impl Hook {
 }
 
 impl<'a> Execution<'a> {
-    pub(crate) fn new(
-        agent: &'a Agent,
-        cx: &'a RunContext,
-        state: State,
-        head: Option<CheckpointId>,
-        left: Option<Left>,
-    ) -> Self {
+    pub(crate) fn new(agent: &'a Agent, cx: &'a RunContext, opened: Opened, left: Option<Left>) -> Self {
+        let Opened { state, head, next: ahead } = opened;
         let steps = left.as_ref().map_or(0, |left| left.steps);
         let recalls = cx.attempt > 1;
         Self {
@@ -104,6 +102,7 @@ impl<'a> Execution<'a> {
             cx,
             state,
             head,
+            ahead,
             at: Node::BeforeAgent,
             entered: 0,
             steps,
@@ -195,7 +194,13 @@ impl<'a> Execution<'a> {
                 Node::Tools => self.commit(StepSource::Tools, next.name()).await?,
                 _ => {}
             }
-            if self.cx.breakpoints.after.contain(node) && next.name().is_some() {
+            // What clients call the model has answered when the hooks behind it have had their say.
+            let done = match node {
+                Node::Model => None,
+                Node::AfterModel => Some(Node::Model),
+                node => Some(node),
+            };
+            if done.is_some_and(|done| self.cx.breakpoints.after.contain(done)) && next.name().is_some() {
                 return Err(Stop::Paused(self.pause_at(next, None, Vec::new())));
             }
             if goto == Some(Goto::Model) {

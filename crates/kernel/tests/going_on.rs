@@ -1,6 +1,7 @@
 //! Forks, breakpoints, and runs that go on without a word.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hart_kernel::*;
 use serde_json::json;
@@ -59,6 +60,9 @@ async fn a_breakpoint_stops_and_continue_goes_on() {
     for (before, after, stops, expected) in [
         (tools(), none(), 1, vec!["go", ""]),
         (none(), tools(), 1, vec!["go", "", "hi"]),
+        // An answer after which there is nothing to do is no place to stop.
+        (none(), Nodes::Named(vec!["model".into()]), 1, vec!["go", ""]),
+        (none(), all(), 2, vec!["go", ""]),
         (all(), none(), 3, vec!["go"]),
         (Nodes::Named(vec!["elsewhere".into()]), none(), 0, vec!["go", "", "hi", "done"]),
     ] {
@@ -73,6 +77,8 @@ async fn a_breakpoint_stops_and_continue_goes_on() {
         assert_eq!(texts(&report), expected, "{before:?} {after:?}");
         let mut stopped = 0;
         while report.outcome.as_ref().unwrap() == &Ended::Paused {
+            let next = steps(&log).last().unwrap().next.clone().unwrap();
+            assert!(["model", "tools"].contains(&&*next), "clients know no {next}");
             stopped += 1;
             report = agent(model.clone(), &log).run(RunInput::Continue, &stopping()).await;
         }
@@ -94,5 +100,80 @@ async fn a_run_cut_off_after_any_step_can_be_continued() {
         let report = agent(script(answers), &log).run(RunInput::Continue, &cx()).await;
         assert_eq!(report.outcome.as_ref().unwrap(), &Ended::Finished);
         assert_eq!(texts(&report), ["go", "", "hi", "done"], "cut after {kept} steps");
+    }
+}
+
+/// Whoever speaks last, a thread that has nothing ahead stays as it is.
+#[tokio::test]
+async fn a_thread_at_rest_is_not_taken_up_again() {
+    let log = Arc::default();
+    let report = agent(script([echo("end")]), &log).run(ask("go"), &cx()).await;
+    assert_eq!(texts(&report), ["go", "", "bye"]);
+    assert_eq!(steps(&log).last().unwrap().next, None);
+    let report = agent(script([say("not asked for")]), &log).run(RunInput::Continue, &cx()).await;
+    assert_eq!(report.outcome.as_ref().unwrap(), &Ended::Finished);
+    assert_eq!(texts(&report), ["go", "", "bye"]);
+}
+
+/// A hook that decides on calls has its say before they are made, also where it failed at the first try.
+#[tokio::test]
+async fn calls_that_nobody_has_looked_at_yet_are_looked_at() {
+    #[derive(Default)]
+    struct Looks(AtomicU32);
+    #[async_trait]
+    impl Middleware for Looks {
+        async fn after_model(&self, _: &RunContext, state: &State) -> HookResult {
+            match (state.messages().len(), self.0.fetch_add(1, Ordering::Relaxed)) {
+                (2, 0) => Err(HookError::Other("cannot look now".into())),
+                _ => Ok(Command::none()),
+            }
+        }
+    }
+    let (log, looks) = (Arc::<MemoryLog>::default(), Arc::<Looks>::default());
+    let echoes: Arc<dyn Tool> = Arc::new(Typed::new(Echo));
+    let agent = |model| {
+        let builder = Agent::builder(model).tools([echoes.clone()]).middleware(vec![looks.clone()]);
+        builder.checkpointer(log.clone()).build().unwrap()
+    };
+    agent(script([echo("hi")])).run(ask("go"), &cx()).await.outcome.unwrap_err();
+    assert_eq!(steps(&log).last().unwrap().next.as_deref(), Some("after_model"));
+    let report = agent(script([say("done")])).run(RunInput::Continue, &cx()).await;
+    assert_eq!(texts(&report), ["go", "", "hi", "done"]);
+    assert_eq!(looks.0.load(Ordering::Relaxed), 3, "the failed look, another one, and one at the answer");
+}
+
+#[tokio::test]
+async fn what_a_client_writes_leaves_ahead_what_was_ahead() {
+    let said = |text: &str| json!({"messages": [{"type": "human", "content": text}]});
+    let failing = || Script::of([Err(ModelError::new(ModelErrorKind::BadRequest, "m", "no"))]);
+    let nothing = json!({});
+    for (before, values, as_node, expected) in [
+        ("nothing", said("hello"), None, Some("model")),
+        ("an answer", said("hello"), None, None),
+        ("an answer", said("hello"), Some("__start__"), Some("model")),
+        ("a failure", nothing.clone(), None, Some("model")),
+        ("a failure", said("hello"), None, Some("model")),
+        ("a failure", nothing.clone(), Some("__end__"), None),
+        ("calls", nothing, None, Some("tools")),
+        ("calls", said("not that, rather this"), None, Some("model")),
+        (
+            "calls",
+            json!({"messages": [{"type": "tool", "content": "by hand", "tool_call_id": "c1"}]}),
+            None,
+            Some("model"),
+        ),
+    ] {
+        let log = Arc::default();
+        let mut stops = cx();
+        stops.breakpoints.after = Nodes::Named(vec!["model".into()]);
+        match before {
+            "nothing" => None,
+            "an answer" => Some(agent(script([say("hi")]), &log).run(ask("go"), &stops).await),
+            "calls" => Some(agent(script([echo("hi")]), &log).run(ask("go"), &stops).await),
+            _ => Some(agent(failing(), &log).run(ask("go"), &stops).await),
+        };
+        let values = values.as_object().unwrap().clone();
+        let reached = agent(script([]), &log).update(values, as_node, &cx()).await.unwrap();
+        assert_eq!(reached.next.as_deref(), expected, "behind {before}, as {as_node:?}");
     }
 }

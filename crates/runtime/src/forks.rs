@@ -97,6 +97,7 @@ mod tests {
             id: id.into(),
             parent: parent.map(Into::into),
             run: format!("run-{id}").as_str().into(),
+            run_metadata: serde_json::Map::new(),
             source,
             number: 0,
             created_at: Timestamp::UNIX_EPOCH,

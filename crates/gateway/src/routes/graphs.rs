@@ -11,15 +11,23 @@ use crate::error::ApiResult;
 use crate::parse::Path;
 
 pub(crate) async fn graph(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
-    gateway.runtime.assistant(&id).await?;
+    let assistant = gateway.runtime.assistant(&id).await?;
     let node = |name: &str| json!({"id": name, "type": "runnable", "data": {"name": name}});
+    let mut tools = node("tools");
+    // An agent that cannot be built now, for want of a key perhaps, has a shape nonetheless.
+    if let Ok(names) = gateway.runtime.tools_of(&assistant).await {
+        tools["metadata"] = json!({ "__tools": names });
+    }
     Ok(Json(json!({
-        "nodes": [node("__start__"), node("model"), node("tools"), {"id": "__end__"}],
+        "nodes": [node("__start__"), node("model"), node("after_model"), tools, {"id": "__end__"}],
         "edges": [
             {"source": "__start__", "target": "model"},
-            {"source": "model", "target": "tools", "conditional": true},
-            {"source": "model", "target": "__end__", "conditional": true},
-            {"source": "tools", "target": "model"},
+            {"source": "model", "target": "after_model"},
+            {"source": "after_model", "target": "model", "conditional": true},
+            {"source": "after_model", "target": "tools", "conditional": true},
+            {"source": "after_model", "target": "__end__", "conditional": true},
+            {"source": "tools", "target": "model", "conditional": true},
+            {"source": "tools", "target": "__end__", "conditional": true},
         ],
     })))
 }

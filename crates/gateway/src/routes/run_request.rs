@@ -62,6 +62,12 @@ pub(crate) struct RunRequest {
     durability: Option<Durability>,
     checkpoint_during: Option<bool>,
     webhook: Option<String>,
+    /// Streams can be taken up again whether this asks for it or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_resumable: Option<bool>,
+    /// There is nobody here to give feedback to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feedback_keys: Option<Vec<String>>,
     /// Whether to resume where nothing is asked is an error.
     strict_resume: Option<bool>,
 }
@@ -119,8 +125,9 @@ impl RunRequest {
         let secrets = self.take_secrets()?;
         let options = self.options()?;
         let recursion_limit = self.recursion_limit()?;
+        self.check_tags()?;
         let fingerprint = idempotency_key.is_some().then(|| self.fingerprint());
-        let kwargs = self.kwargs();
+        let kwargs = self.kwargs(thread.is_none());
         let input = self.input(thread.is_some())?;
         let mut start = StartRun::of(&assistant, input);
         start.thread = thread;
@@ -205,6 +212,14 @@ impl RunRequest {
         }
     }
 
+    fn check_tags(&self) -> ApiResult<()> {
+        match self.config.get("tags") {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::Array(tags)) if tags.iter().all(Value::is_string) => Ok(()),
+            Some(_) => Err(ApiError::unprocessable("`config.tags` must be a list of strings")),
+        }
+    }
+
     fn input(&self, has_thread: bool) -> ApiResult<Input> {
         if let Some(command) = &self.command {
             return command_input(command, has_thread);
@@ -219,7 +234,8 @@ impl RunRequest {
         Ok(Input::Values(values))
     }
 
-    fn kwargs(&self) -> Map<String, Value> {
+    /// What it was asked with; what it did not say is filled in where it is shown.
+    fn kwargs(&self, is_stateless: bool) -> Map<String, Value> {
         let modes: Vec<&str> = self.listening().modes.into_iter().map(StreamMode::as_str).collect();
         let mut kwargs = Map::new();
         let mut add = |key: &str, value: Value| kwargs.insert(key.to_owned(), value);
@@ -230,7 +246,15 @@ impl RunRequest {
         add("stream_mode", modes.into());
         add("subgraphs", self.stream_subgraphs.into());
         add("webhook", self.webhook.clone().into());
-        add("resumable", true.into());
+        let mut say = |key: &str, value: Option<Value>| value.map(|value| add(key, value));
+        say("interrupt_before", self.interrupt_before.as_ref().map(node_names));
+        say("interrupt_after", self.interrupt_after.as_ref().map(node_names));
+        say("feedback_keys", self.feedback_keys.clone().map(Value::from));
+        say("resumable", self.stream_resumable.map(Value::from));
+        say("durability", self.durability.map(|durability| durability.as_str().into()));
+        say("checkpoint_during", self.checkpoint_during.map(Value::from));
+        let goes = is_stateless && self.on_completion != Some(OnCompletion::Keep);
+        say("temporary", goes.then_some(true.into()));
         kwargs
     }
 }
@@ -276,6 +300,13 @@ fn nodes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nodes>, D:
         Value::Null => None,
         list => Some(Nodes::Named(serde_json::from_value(list).map_err(serde::de::Error::custom)?)),
     })
+}
+
+fn node_names(nodes: &Nodes) -> Value {
+    match nodes {
+        Nodes::All => "*".into(),
+        Nodes::Named(names) => names.clone().into(),
+    }
 }
 
 /// Nothing is written behind a step that never was.

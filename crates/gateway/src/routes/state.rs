@@ -70,7 +70,7 @@ impl StateWrite {
     ) -> ApiResult<CheckpointId> {
         let as_node = self.as_node.as_deref();
         if let Some(node) = as_node
-            && !["model", "tools", "__start__", "__input__", "__end__"].contains(&node)
+            && !["model", "after_model", "tools", "__start__", "__input__", "__end__"].contains(&node)
             && !gateway.runtime.knows_node(thread, node)
         {
             return Err(ApiError::bad_request(format!("Node {node} does not exist")));

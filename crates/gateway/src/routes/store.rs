@@ -25,11 +25,18 @@ pub(crate) struct Put {
     value: Map<String, Value>,
     /// Minutes.
     ttl: Option<f64>,
+    /// What to find it by: `false` or a list of paths. hart's search reads the whole value.
+    index: Option<Value>,
 }
 
 pub(crate) async fn put(State(gateway): State<Gateway>, Body(put): Body<Put>) -> ApiResult<Response> {
     if let Some(refusal) = refused(&put.namespace) {
         return Ok(refusal);
+    }
+    match &put.index {
+        None | Some(Value::Null | Value::Bool(false)) => {}
+        Some(Value::Array(paths)) if paths.iter().all(Value::is_string) => {}
+        Some(_) => return Err(ApiError::unprocessable("`index` must be `false` or a list of paths")),
     }
     let now = gateway.runtime.now();
     let lives = put.ttl.map(|minutes| std::time::Duration::try_from_secs_f64(minutes * 60.0)).transpose();

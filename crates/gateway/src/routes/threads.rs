@@ -287,7 +287,6 @@ const PAGE: u64 = 200;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadPrune")]
 pub(crate) struct Prune {
-    #[serde(default)]
     thread_ids: Vec<String>,
     #[schemars(with = "Option<Word<PruneStrategy>>")]
     strategy: Option<PruneStrategy>,

@@ -3,7 +3,7 @@
 //! Invariant: `kwargs` holds what the run was asked with, as it was asked.
 
 use hart_runtime::Run;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::time;
 
@@ -27,7 +27,7 @@ pub(crate) fn json(run: &Run) -> Value {
         "assistant_id": run.assistant,
         "metadata": run.metadata,
         "status": run.status,
-        "kwargs": run.kwargs,
+        "kwargs": kwargs(run),
         "multitask_strategy": run.multitask,
         "created_at": time(run.start_at.max(run.created_at)),
         "updated_at": time(run.updated_at),
@@ -40,4 +40,25 @@ pub(crate) fn json(run: &Run) -> Value {
         "usage_metadata": run.totals.usage,
         "llm_call_count": run.totals.model_calls,
     })
+}
+
+/// With what the one who asked left to us.
+fn kwargs(run: &Run) -> Map<String, Value> {
+    let mut all = Map::new();
+    for nothing in ["interrupt_before", "interrupt_after", "webhook", "feedback_keys"] {
+        all.insert(nothing.to_owned(), Value::Null);
+    }
+    let is_kept_at_the_end = run.kwargs.get("checkpoint_during") == Some(&Value::Bool(false));
+    let durability = if is_kept_at_the_end { "exit" } else { "sync" };
+    for (key, value) in [
+        ("temporary", Value::Bool(false)),
+        ("subgraphs", Value::Bool(false)),
+        ("resumable", Value::Bool(true)),
+        ("checkpoint_during", Value::Bool(run.kwargs.get("durability") != Some(&"exit".into()))),
+        ("durability", durability.into()),
+    ] {
+        all.insert(key.to_owned(), value);
+    }
+    all.extend(run.kwargs.clone());
+    all
 }

@@ -39,6 +39,7 @@ pub(crate) fn metadata(thread: &Thread, step: &StepInfo) -> Value {
     for key in ["graph_id", "assistant_id"] {
         metadata.extend(thread.metadata.get(key).map(|value| (key.to_owned(), value.clone())));
     }
+    metadata.extend(step.run_metadata.clone());
     let own = json!({
         "source": source(step.source), "step": step.number, "parents": {}, "thread_id": thread.id, "run_id": step.run,
     });

@@ -84,13 +84,16 @@ impl Execution<'_> {
         // What hart adds to somebody's words stands behind them and says nothing of who speaks next.
         let last =
             messages.iter().rev().map(|message| &message.body).find(|body| !matches!(body, Body::System));
-        let node = match last {
+        let node = match (self.ahead.as_deref(), last) {
             _ if open.is_some() => None,
+            // At rest, whoever spoke last.
+            (None, _) => Some(Node::AfterAgent),
+            // It had not been said yet whether these calls may be made.
+            (Some("after_model"), _) if Pending::exist(messages) => Some(Node::AfterModel),
             _ if Pending::exist(messages) => Some(Node::Tools),
-            Some(Body::Tool(_)) => Some(Node::BeforeModel),
             // Nobody has begun to answer it: as if it had just been said.
-            Some(Body::Human) => return None,
-            _ => Some(Node::AfterAgent),
+            (Some(_), Some(Body::Human)) => return None,
+            (Some(_), _) => Some(Node::BeforeModel),
         };
         let pause = open.or_else(|| node.map(|node| self.pause_at(node, None, Vec::new())))?;
         self.cx.set_answers(pause.answers.clone());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use hart_kernel::{Step, StepSource, Timestamp};
 use hart_types::{CheckpointId, RunId, ThreadId};
+use serde_json::{Map, Value};
 
 use super::{Lease, StoreError, StoredEvent};
 
@@ -75,6 +76,8 @@ pub struct StepInfo {
     pub id: CheckpointId,
     pub parent: Option<CheckpointId>,
     pub run: RunId,
+    /// What is said about the run; nothing once it is gone.
+    pub run_metadata: Map<String, Value>,
     pub source: StepSource,
     /// From -1, the state before anything was said, upwards.
     pub number: i64,

@@ -2,15 +2,16 @@
 //!
 //! Invariant: every agent has an assistant whose id follows from the agent's name, on every server.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use hart_types::AssistantId;
+use hart_types::{AssistantId, Secrets, ThreadId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::Runtime;
+use crate::checkpoints::StepLog;
 use crate::port::{Assistant, AssistantQuery, StoreError};
-use crate::request::AgentInfo;
+use crate::request::{AgentInfo, AgentRequest, FactoryError, Input, StartRun};
 
 /// Why there is no such assistant.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,22 @@ impl Runtime {
             false if found.system => Err(AssistantError::Unknown),
             false => Err(AssistantError::NoAgent(found.graph)),
         }
+    }
+
+    /// What its agent can call.
+    pub async fn tools_of(&self, assistant: &Assistant) -> Result<Vec<String>, FactoryError> {
+        let StartRun { agent, user, options, .. } = StartRun::of(assistant, Input::Continue);
+        let checkpointer = StepLog::by_hand(Arc::clone(&self.inner.store), self.inner.tasks.clone());
+        let request = AgentRequest {
+            agent,
+            thread: ThreadId::generate(),
+            user,
+            options,
+            secrets: Secrets::default(),
+            checkpointer: Arc::new(checkpointer),
+        };
+        let agent = self.inner.agents.build(&request).await?;
+        Ok(agent.tools().iter().map(|tool| tool.name.clone()).collect())
     }
 
     /// Fails for an agent that is not there.

@@ -10,6 +10,7 @@ use hart_runtime::Run;
 use hart_runtime::port::{HistoryQuery, Lease, Lineage, Progress, StepInfo, Steps, StoreError};
 use hart_types::{CheckpointId, RunId, ThreadId, ThreadStatus};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::row::{get_time, json, time, unreadable};
@@ -121,7 +122,7 @@ impl Steps for SqliteStore {
         let find = move |db: &Connection| {
             let Some(n) = threads::number(db, &thread)? else { return Ok(Vec::new()) };
             db.prepare_cached(
-                "SELECT * FROM steps
+                "SELECT *, (SELECT metadata FROM runs WHERE runs.id = steps.run) AS run_metadata FROM steps
                  WHERE thread = ?1 AND (?2 IS NULL OR n < (SELECT n FROM steps WHERE thread = ?1 AND id = ?2))
                    AND (?3 IS NULL OR id = ?3) AND (?4 IS NULL OR run = ?4)
                  ORDER BY n DESC LIMIT ?5",
@@ -134,7 +135,7 @@ impl Steps for SqliteStore {
                     query.run.as_ref().map(|run| run.as_str()),
                     i64::try_from(query.limit).unwrap_or(i64::MAX),
                 ],
-                info,
+                |row| Ok(StepInfo { run_metadata: run_metadata(row)?, ..info(row)? }),
             )?
             .collect()
         };
@@ -304,11 +305,18 @@ fn info(row: &Row<'_>) -> rusqlite::Result<StepInfo> {
         id: id.into(),
         parent: parent.map(CheckpointId::from),
         run: run.into(),
+        run_metadata: Map::new(),
         source,
         number,
         created_at: get_time(row, "created_at")?,
         next,
     })
+}
+
+/// Whoever reads the run is told when it is damaged.
+fn run_metadata(row: &Row<'_>) -> rusqlite::Result<Map<String, Value>> {
+    let text: Option<String> = row.get("run_metadata")?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
 
 /// Another thread with the same steps; the large values are shared.
