@@ -156,7 +156,7 @@ impl From<ClientError> for Failure {
                 Self::new(Exit::Usage, error.into()).help("`hart threads` lists them")
             }
             ClientError::NoAgent(_) => Self::new(Exit::Usage, error.into())
-                .help("`hart doctor` lists them, and says why one is not used"),
+                .help("`hart doctor` lists them, on the machine whose agents they are, and says why one is not used"),
             ClientError::NoRun(_) => Self::new(Exit::Usage, error.into()).help("`hart runs` lists them"),
             ClientError::Forgotten(_) => Self::failed(error)
                 .help("`hart runs show` tells how it went, `hart threads show` what came of it"),

@@ -130,6 +130,12 @@ impl HttpClient {
             return Err(ClientError::NotHart { url: url(), found: format!("HTTP {status}") });
         };
         let detail = detail.as_str().map_or_else(|| detail.to_string(), str::to_owned);
+        if status == StatusCode::NOT_FOUND && detail == NO_ROUTE {
+            return Err(ClientError::NotHart {
+                url: url(),
+                found: "it does not know what was asked".to_owned(),
+            });
+        }
         let (url, code) = (url(), status.as_u16());
         Err(match status.is_server_error() {
             true => ClientError::Server { url, status: code, detail },
@@ -389,6 +395,9 @@ async fn paged<T, F: Future<Output = Result<Vec<T>, ClientError>>>(
     }
     Ok(rows)
 }
+
+/// What servers say of a path that leads nowhere; of what is not there, they say what that is.
+const NO_ROUTE: &str = "Not Found";
 
 /// The most rows that a server gives at once.
 const PAGE: usize = 1000;

@@ -29,6 +29,16 @@ pub(super) fn checked<T: DeserializeOwned + Default>(
     findings: &mut Findings,
     validate: impl FnOnce(&T) -> Result<(), Invalid>,
 ) -> T {
+    all_checked(tree, name, findings, |settings| validate(settings).err().into_iter().collect())
+}
+
+/// As [`checked`], for settings of which more than one may be wrong at once.
+pub(super) fn all_checked<T: DeserializeOwned + Default>(
+    tree: &Node,
+    name: &str,
+    findings: &mut Findings,
+    validate: impl FnOnce(&T) -> Vec<Invalid>,
+) -> T {
     let Some(node) = tree.get(name).filter(|_| !findings.broken.contains(name)) else { return T::default() };
     let path = Path::default().key(name);
     let refused = refused::<T>(node);
@@ -40,7 +50,7 @@ pub(super) fn checked<T: DeserializeOwned + Default>(
         return T::default();
     }
     let settings = T::deserialize(node).unwrap_or_default();
-    if let Err(Invalid { key, what, help }) = validate(&settings) {
+    for Invalid { key, what, help } in validate(&settings) {
         let mark = node.get(key).unwrap_or(node).mark.clone();
         findings.problem(&mark, format!("{name}: {what}"), help.unwrap_or_else(|| explain(&path)));
     }

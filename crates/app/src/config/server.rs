@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::node::Node;
 use super::problem::Findings;
-use super::section::{Invalid, checked};
+use super::section::{Invalid, all_checked};
 use crate::Env;
 
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl ServerConfig {
             otlp_endpoint,
             keep_streams_days,
             resume,
-        } = checked(tree, "server", findings, sound);
+        } = all_checked(tree, "server", findings, unsound);
         let token = token.or_else(|| env.get_non_empty("HART_TOKEN").map(str::to_owned));
         let said = |name| env.get_non_empty(name).map(str::to_owned);
         let otlp_endpoint = otlp_endpoint.or_else(|| said("OTEL_EXPORTER_OTLP_ENDPOINT"));
@@ -122,39 +122,37 @@ pub(crate) fn is_sendable(token: &str) -> bool {
     token.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-fn sound(section: &Section) -> Result<(), Invalid> {
-    let invalid = |key, what: String, help: &str| Invalid { key, what, help: Some(help.to_owned()) };
-    for (key, value) in [("max_body_mb", section.max_body_mb), ("request_seconds", section.request_seconds)] {
-        if value == 0 {
-            return Err(invalid(
-                key,
-                format!("`{key}` is 0"),
-                "nothing could be asked then; write 1 or more",
-            ));
+/// What cannot be served.
+fn unsound(section: &Section) -> Vec<Invalid> {
+    let mut found = Vec::new();
+    let mut refuse =
+        |key, what: String, help: &str| found.push(Invalid { key, what, help: Some(help.to_owned()) });
+    match section.token.as_deref() {
+        Some(token) if token.trim().is_empty() => {
+            let help = "write a long random text, or leave the key out";
+            refuse("token", "the token is empty".to_owned(), help);
         }
+        Some(token) if !is_sendable(token) => {
+            let help = "use letters, digits and signs such as `-`, without spaces";
+            refuse("token", "no header can carry the token".to_owned(), help);
+        }
+        _ => {}
     }
-    if section.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
-        let what = "the token is empty".to_owned();
-        return Err(invalid("token", what, "write a long random text, or leave the key out"));
-    }
-    if section.token.as_deref().is_some_and(|token| !is_sendable(token)) {
-        let what = "no header can carry the token".to_owned();
-        return Err(invalid("token", what, "use letters, digits and signs such as `-`, without spaces"));
-    }
-    if let Some(host) = section.allowed_hosts.iter().find(|host| host.contains(['/', '*'])) {
+    for host in section.allowed_hosts.iter().filter(|host| host.contains(['/', '*'])) {
         let what = format!("`{host}` in `allowed_hosts` is no name of a host");
-        return Err(invalid("allowed_hosts", what, "write names such as hart.example.org, without a scheme"));
+        refuse("allowed_hosts", what, "write names such as hart.example.org, without a scheme");
     }
-    let is_origin = |origin: &&String| {
-        let rest = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-        rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '*']))
-    };
-    if let Some(origin) = section.allowed_origins.iter().find(|origin| !is_origin(origin)) {
+    for origin in section.allowed_origins.iter().filter(|origin| !is_origin(origin)) {
         let what = format!("`{origin}` in `allowed_origins` is no origin");
         let help = "write each as the browser sends it, such as https://ui.example.org; there is no wildcard";
-        return Err(invalid("allowed_origins", what, help));
+        refuse("allowed_origins", what, help);
     }
-    Ok(())
+    found
+}
+
+fn is_origin(origin: &str) -> bool {
+    let rest = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '*']))
 }
 
 #[cfg(test)]
@@ -202,6 +200,11 @@ mod tests {
         ] {
             let error = load(section).unwrap_err();
             assert!(error.contains(says), "{error}");
+        }
+        let all = json!({"token": "", "allowed_hosts": ["a/b", "*"], "allowed_origins": ["here"]});
+        let error = load(all).unwrap_err();
+        for says in ["the token is empty", "`a/b`", "`*`", "`here`"] {
+            assert!(error.contains(says), "one hides another, {says}: {error}");
         }
     }
 }

@@ -86,14 +86,24 @@ async fn bundle(session: &Session, id: &RunId) -> Result<Value, Failure> {
     let mut said = json!(messages);
     hide_keys(&mut said, &session.app);
     // What is played is compared with what was recorded, so it is hidden in both.
-    let messages: Vec<Message> = serde_json::from_value(said).unwrap_or(messages);
+    let hidden: Vec<Message> = serde_json::from_value(said).unwrap_or_else(|_| messages.clone());
+    let with_keys: HashSet<_> = messages
+        .iter()
+        .zip(&hidden)
+        .filter(|(said, hidden)| said != hidden)
+        .filter_map(|(said, _)| said.id.clone())
+        .collect();
+    let messages = hidden;
     let cassette: Value = serde_json::from_str(&cassette_of(&messages)).unwrap_or_default();
     let mut bundle = json!({
         "version": 1,
         "run": record,
         "messages": messages,
         "values": added(states.first(), states.last(), &messages),
-        "events": events.into_iter().map(|event| without(event, &before)).collect::<Vec<_>>(),
+        "events": events
+            .into_iter()
+            .map(|event| without_pieces(without(event, &before), &with_keys))
+            .collect::<Vec<_>>(),
         "cassette": cassette,
     });
     hide_keys(&mut bundle, &session.app);
@@ -152,7 +162,28 @@ fn without(mut event: Value, before: &HashSet<MessageId>) -> Value {
     event
 }
 
-/// As recordings do. A key that the model spelt out word by word is still in the events of its words.
+/// A message with a key in it has it in pieces too, in which it cannot be found: they say nothing then.
+fn without_pieces(mut event: Value, with_keys: &HashSet<MessageId>) -> Value {
+    match &mut event {
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| *item = without_pieces(item.take(), with_keys))
+        }
+        Value::Object(map) => {
+            let id = map.get("id").and_then(Value::as_str);
+            let is_piece = map.get("type").and_then(Value::as_str) == Some("AIMessageChunk");
+            if is_piece && id.is_some_and(|id| with_keys.contains(&MessageId::from(id))) {
+                let keep =
+                    |key: &String, _: &mut Value| matches!(key.as_str(), "id" | "type" | "usage_metadata");
+                map.retain(keep);
+            }
+            map.values_mut().for_each(|value| *value = without_pieces(value.take(), with_keys));
+        }
+        _ => {}
+    }
+    event
+}
+
+/// As recordings do.
 fn hide_keys(value: &mut Value, app: &App) {
     match value {
         Value::String(text) => {

@@ -47,8 +47,8 @@ struct ListArgs {
     #[arg(short, long, value_name = "ID")]
     thread: Option<String>,
     /// At most so many.
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -80,7 +80,7 @@ fn list(args: &ListArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exi
     let session = Session::open_at(&args.at, global, terminal)?;
     let thread = args.thread.as_deref().map(ThreadId::from);
     let runs = match session.has_data() {
-        true => session.block_on(session.client().runs(thread.as_ref(), args.limit))??,
+        true => session.block_on(session.client().runs(thread.as_ref(), args.limit as usize))??,
         false => Vec::new(),
     };
     if args.json {

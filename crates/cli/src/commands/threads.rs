@@ -44,8 +44,8 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     /// At most so many.
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &ThreadsArgs, global: &GlobalArgs, terminal: &Terminal) 
 fn list(args: &ListArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let session = Session::open_at(&args.at, global, terminal)?;
     let threads = match session.has_data() {
-        true => session.block_on(session.client().threads(args.limit))??,
+        true => session.block_on(session.client().threads(args.limit as usize))??,
         false => Vec::new(),
     };
     if args.json {

@@ -23,6 +23,8 @@ fn without_data_there_is_nothing_to_see_and_none_is_made() {
         (&["runs", "cancel", "x"], 2, "there is no run `x`"),
         (&["export", "x"], 2, "there is no run `x`"),
         (&["backup", "copy.db"], 2, "there is nothing to back up"),
+        (&["threads", "-n", "0"], 2, "0 is not in 1.."),
+        (&["runs", "-n", "0"], 2, "0 is not in 1.."),
     ] {
         let ran = offline(dir.path()).args(args.iter().copied()).run();
         assert_eq!(ran.code, Some(code), "{args:?}: {}", ran.stderr);
@@ -121,6 +123,18 @@ fn a_run_is_exported_and_played_again_without_a_model() {
     let played = offline(bench.dir.path()).args(["run", "--replay", "run.json", "compute"]).run().success();
     assert_eq!(played.stdout, "Let me see.\nIt is 42.\n");
     assert_eq!(bench.server.requests().len(), asked);
+}
+
+#[test]
+fn a_key_that_was_spelt_out_is_not_in_the_pieces_either() {
+    let spelt = Turn::new().text_fragments(["It is sk-proj-", "4815162342", "abcdef", ", you know."]);
+    let bench = Bench::with([spelt]);
+    let hart = |args: &[&str]| bench.hart().args(args.iter().copied()).run();
+    hart(&["run", "--thread", "t", "what is the key?"]).success().stdout.clear();
+    let runs = json_of(&hart(&["runs", "--json"]).success().stdout);
+    let bundle = hart(&["export", runs[0]["run_id"].as_str().unwrap()]).success().stdout;
+    assert!(bundle.contains("[redacted], you know."), "{bundle}");
+    assert!(!bundle.contains("4815162342") && bundle.contains("AIMessageChunk"), "{bundle}");
 }
 
 #[test]

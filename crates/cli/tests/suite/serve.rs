@@ -309,6 +309,11 @@ fn run_and_chat_ask_a_server_as_they_ask_themselves() {
     let refused = ask(&["run", "--model", "nobody", "hi"]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.contains("there is no model `nobody`"), "{}", refused.stderr);
+    for asked in [&["threads"][..], &["threads", "show", "sums"], &["run", "hi"]] {
+        let (nowhere, at) = (format!("{url}/elsewhere"), ["--server"]);
+        let lost = ask(&[asked, &at, &[nowhere.as_str()]].concat());
+        assert!(lost.stderr.contains("not hart"), "the address is wrong, not what is asked: {}", lost.stderr);
+    }
     served.process.terminate();
     let _ = served.process.wait().success();
     let gone = ask(&["run", "hi"]);

@@ -35,13 +35,13 @@ pub(super) fn calls() -> [Key; 13] {
         key(
             "network.proxy",
             Kind::Text,
-            "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY",
+            "$HTTPS_PROXY, $HTTP_PROXY, $ALL_PROXY",
             "The proxy for all models, `http://host:port`, or `none`.",
         ),
         key(
             "network.no_proxy",
             Kind::Text,
-            "NO_PROXY",
+            "$NO_PROXY",
             "Hosts to reach without the proxy, with commas between.",
         ),
         key("network.ca_file", Kind::Text, "", "A PEM file of certificates to trust beside the system's."),

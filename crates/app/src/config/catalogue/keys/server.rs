@@ -17,7 +17,7 @@ pub(super) fn keys() -> [Key; 13] {
         key(
             "server.token",
             Kind::Text,
-            "HART_TOKEN",
+            "$HART_TOKEN",
             "What clients must present: `Authorization: Bearer …`.",
         ),
         key("server.allowed_hosts", Kind::Texts, "[]", "Names the server goes by, beside those of loopback."),
@@ -31,7 +31,7 @@ pub(super) fn keys() -> [Key; 13] {
         key(
             "server.otlp_endpoint",
             Kind::Text,
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "$OTEL_EXPORTER_OTLP_ENDPOINT",
             "Where traces of runs are sent: a collector's address, such as http://127.0.0.1:4318.",
         ),
         key("server.max_body_mb", COUNT, "64", "How large a request may be."),
