@@ -23,7 +23,8 @@ if [ "$(cat "$dir/installed" 2>/dev/null)" != "${packages[*]}" ]; then
     echo "${packages[*]}" >"$dir/installed"
 fi
 
-"${CARGO:-cargo}" build --locked --quiet -p hart-cli
+# As the other tests build them, so that nothing is built twice.
+"${CARGO:-cargo}" build --locked --quiet --workspace --bin hart --example conformance_server
 home=$(mktemp -d)
 # Nothing of this machine's, and no model: runs play the recordings.
 hart=$(realpath "${CARGO_TARGET_DIR:-target}")/debug/hart

@@ -52,7 +52,8 @@ has_python && python=true
 has_node && node=true
 if ! $python && ! $node; then exit 0; fi
 
-"${CARGO:-cargo}" build --locked --quiet --workspace --example conformance_server
+# As the other tests build it, so that nothing is built twice.
+"${CARGO:-cargo}" build --locked --quiet --workspace --bin hart --example conformance_server
 target=${CARGO_TARGET_DIR:-target}
 
 # Of an earlier time.

@@ -32,8 +32,8 @@ fi
 find_chromium || skip "Chromium (apt-get install chromium)"
 export CHROMIUM
 
-${CARGO:-cargo} build --locked -p hart-cli
-${CARGO:-cargo} build --locked -p hart-app --example conformance_server
+# As the other tests build them, so that nothing is built twice.
+${CARGO:-cargo} build --locked --workspace --bin hart --example conformance_server
 built="${CARGO_TARGET_DIR:-$PWD/target}/debug"
 export HART_BIN="$built/hart" EXAMPLE_BIN="$built/examples/conformance_server"
 exec npm --prefix web run --silent e2e
