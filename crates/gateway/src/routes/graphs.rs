@@ -13,11 +13,13 @@ use crate::parse::Path;
 pub(crate) async fn graph(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
     let assistant = gateway.runtime.assistant(&id).await?;
     let node = |name: &str| json!({"id": name, "type": "runnable", "data": {"name": name}});
-    let mut tools = node("tools");
     // An agent that cannot be built now, for want of a key perhaps, has a shape nonetheless.
-    if let Ok(names) = gateway.runtime.tools_of(&assistant).await {
-        tools["metadata"] = json!({ "__tools": names });
-    }
+    let tools = match gateway.runtime.tools_of(&assistant).await {
+        Ok(names) => {
+            json!({"id": "tools", "type": "runnable", "data": {"name": "tools"}, "metadata": {"__tools": names}})
+        }
+        Err(_) => node("tools"),
+    };
     Ok(Json(json!({
         "nodes": [node("__start__"), node("model"), node("after_model"), tools, {"id": "__end__"}],
         "edges": [

@@ -6,10 +6,12 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use tokio::task::JoinError;
 use tokio::time::MissedTickBehavior;
 
 use super::Inner;
 use crate::Thread;
+use crate::port::StoreError;
 use crate::workspaces::Workspace;
 
 /// What is kept of the streams of runs that have ended.
@@ -39,7 +41,9 @@ impl Inner {
     async fn sweep(&self) {
         let Ok(before) = self.clock.now().checked_sub(LEFT_BEHIND) else { return };
         let threads = self.store.left_behind(before).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "threads that were left behind cannot be looked for");
+            if is_trouble(&error) {
+                tracing::warn!(%error, "threads that were left behind cannot be looked for");
+            }
             Vec::new()
         });
         for thread in threads {
@@ -53,14 +57,11 @@ impl Inner {
     }
 
     /// Threads that nobody has used for as long as was asked.
-    async fn expire(&self) {
+    async fn expire(&self) -> Result<(), StoreError> {
         loop {
-            let gone = self.store.expire_threads(self.clock.now()).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "threads whose time is over cannot be looked for");
-                Vec::new()
-            });
+            let gone = self.store.expire_threads(self.clock.now()).await?;
             if gone.is_empty() {
-                return;
+                return Ok(());
             }
             tracing::info!(
                 count = gone.len(),
@@ -87,6 +88,7 @@ pub(super) async fn forget(runtime: Weak<Inner>, retention: Retention) {
     for interval in [&mut look, &mut expire] {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     }
+    let mut known = None;
     loop {
         let expires = tokio::select! {
             biased;
@@ -95,7 +97,12 @@ pub(super) async fn forget(runtime: Weak<Inner>, retention: Retention) {
         };
         let Some(inner) = runtime.upgrade() else { return };
         if expires {
-            inner.expire().await;
+            let trouble = inner.expire().await.err().filter(is_trouble).map(|error| error.to_string());
+            // It is looked for so often that the same again is no news.
+            if let Some(error) = trouble.as_ref().filter(|_| trouble != known) {
+                tracing::warn!(error, "threads whose time is over cannot be looked for");
+            }
+            known = trouble;
             continue;
         }
         inner.sweep().await;
@@ -103,7 +110,16 @@ pub(super) async fn forget(runtime: Weak<Inner>, retention: Retention) {
         match inner.store.forget_events(before).await {
             Ok(0) => {}
             Ok(count) => tracing::info!(count, "old events were forgotten"),
-            Err(error) => tracing::warn!(%error, "old events cannot be forgotten; trying again later"),
+            Err(error) if is_trouble(&error) => {
+                tracing::warn!(%error, "old events cannot be forgotten; trying again later");
+            }
+            Err(_) => {}
         }
     }
+}
+
+/// A process that ends cuts off what it is about to read; nobody needs to know.
+fn is_trouble(error: &StoreError) -> bool {
+    let StoreError::Failed { source: Some(source), .. } = error else { return true };
+    !source.downcast_ref::<JoinError>().is_some_and(JoinError::is_cancelled)
 }
