@@ -25,11 +25,20 @@ async fn answer(request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
+    // Who is no browser and asks whether anybody is here hears it from the API.
+    if request.uri().path() == "/" && !wants_a_page(request.headers()) {
+        return next.run(request).await;
+    }
     match find(request.uri().path(), FILES) {
         Some(Found::File(asset)) => request::marked(file(asset, request.headers()), request.headers()),
         Some(Found::NotBuilt) => request::marked(not_built(), request.headers()),
         None => next.run(request).await,
     }
+}
+
+fn wants_a_page(asked: &HeaderMap) -> bool {
+    let accepted = asked.get_all(header::ACCEPT).iter();
+    accepted.filter_map(|accepted| accepted.to_str().ok()).any(|accepted| accepted.contains("text/html"))
 }
 
 enum Found {
@@ -71,7 +80,7 @@ fn file(asset: &'static Asset, asked: &HeaderMap) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(asset.path)));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching(asset.path)));
-    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         headers.insert(header::ETAG, tag);
     }

@@ -37,6 +37,7 @@ pub(crate) fn table() -> Table {
 /// The server itself, and what describes it.
 fn server_routes(table: Table) -> Table {
     table
+        .route("/", get("Whether the server is there; browsers get the page", meta::ok))
         .route("/ok", get("Whether the server is there", meta::ok))
         .route("/info", get("What the server is", meta::info))
         .route("/health", get("Whether the server is there", meta::health))

@@ -18,6 +18,7 @@ mod lines;
 mod native;
 mod operator;
 mod page;
+mod questions;
 mod recorded;
 mod recorded_runs;
 mod refusals;

@@ -132,13 +132,23 @@ impl Agent {
     ) -> Result<Reached, RunError> {
         let Opened { mut state, head: parent, next: ahead } =
             self.open(&cx.thread_id, cx.from.as_ref()).await?;
-        let update = self.input(values).map_err(RunError::Input)?;
-        let writes = update.to_writes();
+        let mut update = self.input(values).map_err(RunError::Input)?;
+        let pause = state.get::<Paused>().cloned().flatten();
+        let changes = !update.is_empty();
+        let mut writes = update.to_writes();
         state.apply(update).map_err(RunError::Input)?;
+        let waits = pause.as_ref().is_some_and(|pause| {
+            as_node.is_none() && (pause.node != Node::Tools || Pending::exist(state.messages()))
+        });
+        if pause.is_some() && !waits {
+            update = Update::none().set::<Paused>(None);
+            writes.extend(update.to_writes());
+            state.apply(update).map_err(RunError::Input)?;
+        }
         let next = match as_node {
             Some("__start__" | "__input__" | "tools") => Some("model"),
             Some("__end__") => None,
-            None if writes.is_empty() => ahead.as_deref(),
+            None if waits || !changes => ahead.as_deref(),
             // Somebody has spoken before whoever was to act next: it is the model's turn.
             None if (parent.is_none() || ahead.is_some()) && is_unanswered(state.messages()) => Some("model"),
             _ => route(Node::AfterModel, None, Pending::exist(state.messages())).name(),

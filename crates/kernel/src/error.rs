@@ -15,11 +15,12 @@ pub enum RunError {
     )]
     OutOfTime { limit: std::time::Duration },
     #[error(
-        "stopped after {limit} steps without an answer; raise `recursion_limit` in the run's `config`, or split the task. \
+        "Recursion limit of {limit} reached without hitting a stop condition. You can increase the limit by setting the \
+         `recursion_limit` config key, or split the task. \
          `max_recursion_limit` of the server's configuration is the most there can be"
     )]
     RecursionLimit { limit: u32 },
-    #[error("received no input for __start__: nothing was said on the thread yet; send a message")]
+    #[error("Received no input for __start__: nothing was said on the thread yet; send a message")]
     EmptyInput,
     #[error(transparent)]
     Model(ModelError),

@@ -8,7 +8,7 @@ use hart_types::{Interrupt, Resume};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Node, ReduceError, Scope, State, StateKey};
+use crate::{LoggedWrite, Node, ReduceError, Scope, State, StateKey};
 
 /// The answers by id, if they fit what is asked.
 fn match_up(resume: Resume, asked: &[Interrupt]) -> Result<Answers, ResumeError> {
@@ -49,6 +49,9 @@ pub(crate) struct Pause {
     pub(crate) interrupts: Vec<Interrupt>,
     /// A hook that asks twice needs its first answer again when it hears the second.
     pub(crate) answers: Answers,
+    /// What was said beside an answer and has its place behind the results of the calls that still wait.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) held: Vec<LoggedWrite>,
 }
 
 impl Pause {

@@ -25,6 +25,8 @@ pub enum RunInput {
     Words(Update),
     /// An answer to what the thread asked, and perhaps writes.
     Answer { resume: Resume, update: Update },
+    /// Writes that are nobody's words: goes on where the thread stands.
+    Write(Update),
     /// Nothing new: goes on where the thread stands.
     Continue,
 }

@@ -47,6 +47,8 @@ pub(crate) struct Execution<'a> {
     steps: u32,
     /// Applied, but not in the log yet.
     unlogged: Vec<LoggedWrite>,
+    /// Said beside an answer, until the calls that wait have their results.
+    held: Update,
     /// A step that waits for the next one to be logged with it.
     begun: Option<Step>,
     /// What an earlier attempt left, until it is taken up.
@@ -107,6 +109,7 @@ impl<'a> Execution<'a> {
             entered: 0,
             steps,
             unlogged: Vec::new(),
+            held: Update::none(),
             begun: None,
             left,
             recalls,
@@ -131,6 +134,7 @@ impl<'a> Execution<'a> {
             Err(Stop::Paused(pause)) => self.pause(pause).await,
             Err(Stop::Over(ended)) => Ok(ended),
         };
+        let ran = self.say_what_was_held().await.and(ran);
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
         let logged = match &ran {
@@ -189,6 +193,9 @@ impl<'a> Execution<'a> {
                 (Some(pause), None) => pause.node,
                 _ => route(node, goto, Pending::exist(self.state.messages())),
             };
+            if !Pending::exist(self.state.messages()) {
+                self.say_what_was_held().await?;
+            }
             match node {
                 Node::AfterModel => self.commit(StepSource::Model, next.name()).await?,
                 Node::Tools => self.commit(StepSource::Tools, next.name()).await?,
@@ -493,7 +500,9 @@ impl Execution<'_> {
             return;
         }
         let (source, next) = (StepSource::Start, "__start__");
-        let begun = self.step(&id, source, Vec::new(), Some(next));
+        // A question that was left open is not asked there any more.
+        let left = std::mem::take(&mut self.unlogged);
+        let begun = self.step(&id, source, left, Some(next));
         let values = self.agent.snapshot(self.state.clone());
         let parent = begun.parent.clone();
         self.begun = Some(begun);

@@ -91,6 +91,8 @@ pub struct StartRun {
     pub metadata: Map<String, Value>,
     /// Laid under the thread's metadata, which is laid under the run's own.
     pub assistant_metadata: Map<String, Value>,
+    /// What a thread that is made for it says about itself.
+    pub thread_metadata: Map<String, Value>,
     pub options: Map<String, Value>,
     /// In this process alone; what is kept are their names.
     #[serde(skip_serializing_if = "Secrets::is_empty")]
@@ -126,6 +128,7 @@ impl StartRun {
             input_ids: None,
             metadata: Map::new(),
             assistant_metadata: Map::new(),
+            thread_metadata: Map::new(),
             options: Map::new(),
             secrets: Secrets::default(),
             recursion_limit: None,
@@ -157,7 +160,8 @@ impl StartRun {
     pub fn new_thread(&self, run: &Run) -> Thread {
         let mut thread = Thread::new(run.thread.clone(), run.user.clone(), run.created_at);
         thread.temporary = self.is_passing();
-        thread.metadata = run.about();
+        thread.metadata.clone_from(&self.thread_metadata);
+        thread.metadata.extend(run.about());
         thread
     }
 
@@ -217,6 +221,8 @@ pub enum Input {
     /// Nothing: goes on where the thread stands.
     Continue,
     Values(Map<String, Value>),
+    /// Values that nobody said: they are written, and the run goes on where the thread stands.
+    Write(Map<String, Value>),
     /// An answer, and perhaps values to write with it.
     Resume {
         answer: Value,

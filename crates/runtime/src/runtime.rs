@@ -7,6 +7,7 @@ mod branches;
 mod crons;
 mod deletion;
 mod following;
+mod history;
 mod making;
 mod nodes;
 mod outbox;
@@ -384,6 +385,8 @@ impl Runtime {
             // Its files and its memory are found by whose it is, whoever starts the run.
             request.user = thread.user;
             under(&mut request.metadata, thread.metadata);
+        } else if !request.is_passing() {
+            request.thread_metadata.clone_from(&request.metadata);
         }
         under(&mut request.metadata, std::mem::take(&mut request.assistant_metadata));
         Ok(id)

@@ -33,7 +33,7 @@ export function useForks(threadId: string | null, opened: boolean, version: numb
   return forks;
 }
 
-/** Makes the way that ends there the thread's own again. */
+/** Makes the way that ends there the thread's own again, with what it was waiting for. */
 export async function goWay(client: Client, threadId: string, checkpointId: string): Promise<void> {
-  await client.threads.updateState(threadId, { values: null as never, checkpointId, asNode: "__end__" } as never);
+  await client.threads.updateState(threadId, { values: null as never, checkpointId });
 }

@@ -142,7 +142,9 @@ impl RunRequest {
             return Err(ApiError::unprocessable("`after_seconds` must be less than a year"));
         }
         start.after_seconds = self.after_seconds.max(0.0);
-        start.checkpoint = checkpoint(self.checkpoint_id, self.checkpoint.as_ref())?;
+        let named = self.config.get("configurable").and_then(|inside| inside.get("checkpoint_id"));
+        let named = named.and_then(Value::as_str).map(str::to_owned);
+        start.checkpoint = checkpoint(self.checkpoint_id.or(named), self.checkpoint.as_ref())?;
         if let Some(at) = &start.checkpoint {
             let step = there_is(gateway, start.thread.as_ref(), at).await?;
             if start.input == Input::Continue && step.source == StepSource::Start {
@@ -277,7 +279,7 @@ fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<In
         Some(_) if !has_thread => Err(ApiError::bad_request("You must provide a thread_id when resuming.")),
         Some(answer) => Ok(Input::Resume { answer: answer.clone(), update }),
         None if update.is_empty() => Ok(Input::Continue),
-        None => Ok(Input::Values(update)),
+        None => Ok(Input::Write(update)),
     }
 }
 

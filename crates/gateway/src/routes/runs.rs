@@ -107,7 +107,9 @@ pub(crate) async fn join(
 ) -> ApiResult<Response<HttpBody>> {
     let found = find(&gateway, path).await?;
     let cancel_on_disconnect = query.flag("cancel_on_disconnect");
-    Ok(result_of(gateway, found, cancel_on_disconnect))
+    let mut response = result_of(gateway, found.clone(), cancel_on_disconnect);
+    locate(response.headers_mut(), &found, Some("join"));
+    Ok(response)
 }
 
 pub(crate) async fn join_stream(
@@ -130,7 +132,9 @@ pub(crate) async fn cancel(
     gateway.runtime.cancel(&found.id, action).await?;
     if query.flag("wait") {
         gateway.runtime.wait(&found.id).await;
-        return Ok(Json(json!({})).into_response());
+        let mut response = Json(json!({})).into_response();
+        locate(response.headers_mut(), &found, Some("join"));
+        return Ok(response);
     }
     Ok(StatusCode::ACCEPTED.into_response())
 }
@@ -247,8 +251,10 @@ async fn outcome(gateway: &Gateway, started: &Run) -> Result<Bytes, StateError> 
         Some(values) => values,
         None => recall.values_of(&entry).await?.unwrap_or(Bytes::from_static(b"{}")),
     };
-    let LogEvent::Values { interrupts: Some(interrupts), .. } = &entry.logged.event else {
-        return Ok(values);
+    let interrupts = match &entry.logged.event {
+        // A run that was told to stop waits for nothing.
+        LogEvent::Values { interrupts: Some(interrupts), .. } if !interrupts.is_empty() => interrupts,
+        _ => return Ok(values),
     };
     let mut values: Value = serde_json::from_slice(&values).unwrap_or_default();
     let asked: Vec<Value> = interrupts.iter().map(state::asked).collect();

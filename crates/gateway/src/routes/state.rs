@@ -61,6 +61,21 @@ pub(crate) struct StateWrite {
 }
 
 impl StateWrite {
+    /// What comes in as `__input__` is not in the state until `__start__`, which then says it again, has taken it in.
+    pub(super) fn say_input_once(writes: &mut [Self]) {
+        let mut again = writes
+            .iter()
+            .skip(1)
+            .map(|write| write.as_node.as_deref() == Some("__start__"))
+            .collect::<Vec<_>>();
+        again.push(false);
+        for (write, again) in writes.iter_mut().zip(again) {
+            if again && write.as_node.as_deref() == Some("__input__") {
+                write.values = None;
+            }
+        }
+    }
+
     /// Behind a step, or behind the newest one.
     pub(super) async fn apply(
         self,
@@ -165,7 +180,10 @@ pub(crate) async fn history_get(
 async fn read(gateway: &Gateway, id: &str, at: Option<CheckpointId>) -> ApiResult<Json<Value>> {
     let thread = known(gateway, id).await?;
     let reached = gateway.runtime.state(&thread.id, at.as_ref()).await?;
-    Ok(Json(shown(&thread, &reached)))
+    Ok(Json(match (&at, &reached.step) {
+        (Some(at), None) => state::nowhere(&thread, at),
+        _ => shown(&thread, &reached),
+    }))
 }
 
 /// With why the last run failed, at the step it failed at.

@@ -53,7 +53,7 @@ pub(crate) async fn wait(
     let cancel_on_disconnect = request.listening().cancel_on_disconnect;
     let started = begin(&gateway, None, &headers, request).await?;
     let mut response = runs::result_of(gateway, started.clone(), cancel_on_disconnect);
-    runs::locate(response.headers_mut(), &started, None);
+    runs::locate(response.headers_mut(), &started, Some("join"));
     Ok(response)
 }
 

@@ -9,9 +9,9 @@ use axum::Json;
 use axum::extract::{MatchedPath, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hart_runtime::port::{Created, StoreError, ThreadPatch, ThreadQuery, ThreadSort, contains};
+use hart_runtime::port::{Created, RunQuery, StoreError, ThreadPatch, ThreadQuery, ThreadSort, contains};
 use hart_runtime::{Lifetime, StateError, Thread};
-use hart_types::{IfExists, PruneStrategy, RunId, ThreadId, ThreadStatus};
+use hart_types::{IfExists, PruneStrategy, RunId, RunStatus, ThreadId, ThreadStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -54,7 +54,8 @@ pub(crate) async fn create(
     let mut row = Thread::new(id.clone(), "default".into(), gateway.runtime.now());
     row.metadata = create.metadata;
     row.lifetime = lifetime;
-    let writes: Vec<StateWrite> = create.supersteps.into_iter().flat_map(|step| step.updates).collect();
+    let mut writes: Vec<StateWrite> = create.supersteps.into_iter().flat_map(|step| step.updates).collect();
+    StateWrite::say_input_once(&mut writes);
     if !writes.is_empty() && !row.metadata.contains_key("graph_id") {
         return Err(ApiError::bad_request("`supersteps` need `metadata.graph_id`: whose state they are of"));
     }
@@ -396,7 +397,25 @@ fn extractable(wanted: &BTreeMap<String, String>) -> ApiResult<()> {
 /// With what it has come to.
 async fn full(gateway: &Gateway, row: &Thread) -> ApiResult<Value> {
     let state = gateway.runtime.state(&row.id, None).await?;
-    Ok(thread::json(row, Some(&state)))
+    let mut shown = thread::json(row, Some(&state));
+    if row.status == ThreadStatus::Interrupted
+        && state.interrupts.is_empty()
+        && was_stopped(gateway, row).await?
+        && let Some(error) = shown.get_mut("error")
+    {
+        *error = json!({"error": "UserInterrupt", "message": STOPPED});
+    }
+    Ok(shown)
+}
+
+/// In LangGraph's words, for clients that tell by it whether to offer going on.
+const STOPPED: &str = "interrupt requested via POST /threads/{thread_id}/runs/{run_id}/cancel";
+
+/// Whether it waits because its last run was told to stop.
+async fn was_stopped(gateway: &Gateway, row: &Thread) -> ApiResult<bool> {
+    let newest = RunQuery { thread: Some(row.id.clone()), limit: 1, ..RunQuery::default() };
+    let runs = gateway.runtime.store().runs(&newest).await?;
+    Ok(runs.first().is_some_and(|run| run.status == RunStatus::Interrupted))
 }
 
 /// One that is damaged says so when it is asked for itself; in a list it is without its state and keeps the others in it.

@@ -3,7 +3,7 @@
 //! Invariant: `payload` holds what its runs are asked with, as it was asked.
 
 use hart_runtime::port::Cron;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::time;
 
@@ -16,14 +16,23 @@ pub(crate) fn json(cron: &Cron) -> Value {
         "end_time": cron.end_time.map(time),
         "schedule": cron.schedule,
         "timezone": cron.timezone,
-        "payload": cron.payload,
+        "payload": payload(cron),
         "next_run_date": cron.next_run.map(time),
         "metadata": cron.metadata,
-        "on_run_completed": if cron.keep_threads { "keep" } else { "delete" },
+        // Nothing is done about a thread of its own accord that was there before.
+        "on_run_completed": cron.thread.is_none().then_some(if cron.keep_threads { "keep" } else { "delete" }),
         "enabled": cron.enabled,
         "created_at": time(cron.created_at),
         "updated_at": time(cron.updated_at),
     })
+}
+
+fn payload(cron: &Cron) -> Map<String, Value> {
+    let mut payload = cron.payload.clone();
+    payload.insert("assistant_id".to_owned(), json!(cron.assistant));
+    payload.insert("schedule".to_owned(), json!(cron.schedule));
+    payload.insert("timezone".to_owned(), json!(cron.timezone));
+    payload
 }
 
 pub(crate) const KEYS: &[&str] = &[

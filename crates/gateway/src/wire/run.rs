@@ -18,6 +18,7 @@ pub(crate) const KEYS: &[&str] = &[
     "multitask_strategy",
     "created_at",
     "updated_at",
+    "langsmith_session_name",
 ];
 
 pub(crate) fn json(run: &Run) -> Value {
@@ -60,5 +61,25 @@ fn kwargs(run: &Run) -> Map<String, Value> {
         all.insert(key.to_owned(), value);
     }
     all.extend(run.kwargs.clone());
+    all.insert("config".to_owned(), config(run).into());
     all
+}
+
+/// As it was sent, with what the run is known by.
+fn config(run: &Run) -> Map<String, Value> {
+    let inside = |config: &Map<String, Value>, key: &str| {
+        config.get(key).and_then(Value::as_object).cloned().unwrap_or_default()
+    };
+    let mut config = run.kwargs.get("config").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut configurable = inside(&config, "configurable");
+    configurable.insert("run_id".to_owned(), json!(run.id));
+    configurable.insert("thread_id".to_owned(), json!(run.thread));
+    for key in ["graph_id", "assistant_id"] {
+        configurable.extend(run.metadata.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    let mut metadata = inside(&config, "metadata");
+    metadata.extend(run.metadata.clone());
+    config.insert("configurable".to_owned(), configurable.into());
+    config.insert("metadata".to_owned(), metadata.into());
+    config
 }

@@ -81,6 +81,16 @@ fn task_json(state: &ThreadState, task: &NextTask) -> Value {
     })
 }
 
+/// At a step that never was.
+pub(crate) fn nowhere(thread: &Thread, at: &CheckpointId) -> Value {
+    let mut state = fresh();
+    if let Some(map) = state.as_object_mut() {
+        map.insert("checkpoint".to_owned(), json!({"checkpoint_id": at, "thread_id": thread.id}));
+        map.insert("checkpoint_id".to_owned(), json!(at));
+    }
+    state
+}
+
 fn fresh() -> Value {
     json!({
         "values": {}, "next": [], "tasks": [], "metadata": null, "created_at": null, "checkpoint": null,

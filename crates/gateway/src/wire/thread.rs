@@ -26,11 +26,20 @@ pub(crate) fn json(thread: &Thread, reached: Option<&ThreadState>) -> Value {
         "state_updated_at": time(thread.state_updated_at),
         "metadata": thread.metadata,
         "status": thread.status,
-        "config": thread.config,
+        "config": config(thread),
         "values": values,
         "error": thread.error,
         "interrupts": interrupts,
     })
+}
+
+/// A thread that something was run on can be configured, if only with nothing.
+fn config(thread: &Thread) -> Map<String, Value> {
+    let mut config = thread.config.clone();
+    if thread.metadata.contains_key("assistant_id") {
+        config.entry("configurable").or_insert_with(|| json!({}));
+    }
+    config
 }
 
 /// When it goes by itself, if it does.

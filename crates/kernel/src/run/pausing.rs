@@ -30,9 +30,11 @@ impl Execution<'_> {
             }
             RunInput::Answer { .. } if is_new => return Err(ResumeError::NothingAsked.into()),
             RunInput::Continue if is_new => return Err(RunError::EmptyInput),
+            RunInput::Write(update) => (update, self.go_on(open).await?),
             RunInput::Answer { resume, update } => match open {
                 Some(pause) if !pause.interrupts.is_empty() => {
                     self.cx.set_answers(pause.answered(resume)?);
+                    self.held = self.agent.schema.restore(pause.held.clone());
                     (update, Some(pause))
                 }
                 open if self.cx.late_answers => (update, self.go_on(open).await?),
@@ -45,10 +47,10 @@ impl Execution<'_> {
             nth += 1;
             self.cx.input_message_id(&id, nth)
         });
-        self.apply("input", update).await.map_err(|error| match error {
-            HookError::State(error) => RunError::Input(error),
-            other => RunError::hook("the input", other),
-        })?;
+        if goes_on.is_some() && self.speaks_over_calls(&update) {
+            self.held.extend(std::mem::take(&mut update));
+        }
+        self.take_in(update).await?;
         if self.unlogged.is_empty() {
             self.tell_where_it_stands(None).await;
             return Ok(goes_on);
@@ -57,6 +59,27 @@ impl Execution<'_> {
         let next = goes_on.as_ref().map_or(Node::Model, |pause| pause.node);
         self.log_as(id, StepSource::Input, next.name()).await?;
         Ok(goes_on)
+    }
+
+    async fn take_in(&mut self, update: Update) -> Result<(), RunError> {
+        self.apply("input", update).await.map_err(|error| match error {
+            HookError::State(error) => RunError::Input(error),
+            other => RunError::hook("the input", other),
+        })
+    }
+
+    /// Whether calls wait to which nobody would come back behind these messages.
+    pub(super) fn speaks_over_calls(&self, update: &Update) -> bool {
+        let known = self.state.messages();
+        let is_new = |id: &Option<_>| known.iter().all(|message| message.id != *id);
+        let speaks =
+            |message: &Message| matches!(message.body, Body::Human | Body::Ai(_)) && is_new(&message.id);
+        Pending::exist(known) && update.message_writes().iter().any(|message| speaks(message))
+    }
+
+    pub(super) async fn say_what_was_held(&mut self) -> Result<(), RunError> {
+        let held = std::mem::take(&mut self.held);
+        self.take_in(held).await
     }
 
     /// Where a run begins to which nobody says anything new.
@@ -79,7 +102,7 @@ impl Execution<'_> {
     }
 
     /// Where the thread stands when nobody says anything new.
-    fn stands_at(&self, open: Option<Pause>) -> Option<Pause> {
+    fn stands_at(&mut self, open: Option<Pause>) -> Option<Pause> {
         let messages = self.state.messages();
         // What hart adds to somebody's words stands behind them and says nothing of who speaks next.
         let last =
@@ -97,6 +120,7 @@ impl Execution<'_> {
         };
         let pause = open.or_else(|| node.map(|node| self.pause_at(node, None, Vec::new())))?;
         self.cx.set_answers(pause.answers.clone());
+        self.held = self.agent.schema.restore(pause.held.clone());
         Some(pause)
     }
 
@@ -115,7 +139,8 @@ impl Execution<'_> {
         }
     }
 
-    pub(super) async fn pause(&mut self, pause: Pause) -> Result<Ended, RunError> {
+    pub(super) async fn pause(&mut self, mut pause: Pause) -> Result<Ended, RunError> {
+        pause.held = std::mem::take(&mut self.held).to_writes();
         let interrupts: Arc<[Interrupt]> = pause.interrupts.clone().into();
         self.write_pause(Some(pause))?;
         self.cx.set_paused();
@@ -125,7 +150,8 @@ impl Execution<'_> {
     }
 
     pub(super) fn pause_at(&self, node: Node, middleware: Option<&str>, interrupts: Vec<Interrupt>) -> Pause {
-        Pause { node, middleware: middleware.map(str::to_owned), interrupts, answers: self.cx.answers() }
+        let middleware = middleware.map(str::to_owned);
+        Pause { node, middleware, interrupts, answers: self.cx.answers(), held: Vec::new() }
     }
 
     /// The node an open pause comes back to.

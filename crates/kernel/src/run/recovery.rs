@@ -9,7 +9,7 @@ use hart_types::{Body, RunId};
 use super::{Execution, Stop};
 use crate::interrupt::{Pause, Paused};
 use crate::tool_call::Pending;
-use crate::{AgentEvent, Ended, Node, RunInput, Step, StepSource};
+use crate::{AgentEvent, Ended, Node, RunInput, Step, StepSource, Update};
 
 /// The last step of an earlier attempt.
 #[derive(Clone, Debug)]
@@ -47,12 +47,18 @@ impl Execution<'_> {
                 Err(Stop::Over(Ended::Paused))
             }
             Some(pause) => {
-                let answers = match input {
-                    RunInput::Answer { resume, .. } => {
-                        pause.answered(resume).map_err(crate::RunError::Resume)?
+                self.held = self.agent.schema.restore(pause.held.clone());
+                let (answers, update) = match input {
+                    RunInput::Answer { resume, update } => {
+                        (pause.answered(resume).map_err(crate::RunError::Resume)?, update)
                     }
-                    RunInput::Words(_) | RunInput::Continue => pause.answers.clone(),
+                    RunInput::Write(update) => (pause.answers.clone(), update),
+                    RunInput::Words(_) | RunInput::Continue => (pause.answers.clone(), Update::none()),
                 };
+                // All else of it is in the log already.
+                if self.speaks_over_calls(&update) {
+                    self.held.extend(update);
+                }
                 self.cx.set_answers(answers);
                 Ok(Some(pause))
             }

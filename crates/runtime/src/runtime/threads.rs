@@ -2,19 +2,17 @@
 //!
 //! Invariant: a state is the fold of its steps, whoever asks for it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hart_kernel::{Agent, CheckpointError, Interrupt, MessageList, RunContext, RunError, Snapshot, Step};
+use hart_kernel::{Agent, CheckpointError, Interrupt, RunContext, RunError, Snapshot, Step};
 use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
 use super::Runtime;
 use crate::Thread;
 use crate::checkpoints::StepLog;
-use crate::port::{HistoryQuery, StepInfo, StoreError};
-use crate::recall::Recall;
+use crate::port::{StepInfo, StoreError};
 use crate::request::FactoryError;
 use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspace;
@@ -75,57 +73,11 @@ impl Runtime {
         let row = self.known(thread).await?;
         let steps = self.inner.store.steps(thread, at).await?;
         let step = self.info(thread, steps.last()).await?;
-        self.fold(&row, steps, step)
-    }
-
-    /// The states that are wanted, newest first.
-    pub async fn history(
-        &self,
-        thread: &ThreadId,
-        query: &HistoryQuery,
-        wanted: impl Fn(&StepInfo) -> bool,
-    ) -> Result<Vec<ThreadState>, StateError> {
-        let row = self.known(thread).await?;
-        let steps = self.wanted_steps(thread, query, wanted).await?;
-        let mut states: Vec<ThreadState> = Vec::new();
-        let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
-        // Oldest first, so that each state is the one before it and a little more.
-        let mut seen: HashMap<CheckpointId, (usize, MessageList)> = HashMap::new();
-        for info in steps.into_iter().rev() {
-            let view = recall.view(&info.id).await?;
-            let messages = view.as_ref().map(|view| view.messages().clone()).unwrap_or_default();
-            if let Some((place, before)) = info.parent.as_ref().and_then(|parent| seen.get(parent))
-                && let Some(state) = states.get_mut(*place)
-            {
-                let new = messages.iter_from(before.common_prefix(&messages));
-                let new = new.map(|message| serde_json::to_value(message).unwrap_or_default());
-                state.followed_by = Some(new.collect());
-            }
-            seen.insert(info.id.clone(), (states.len(), messages));
-            states.push(self.shown_state(thread, view, Some(info)));
-        }
-        states.reverse();
-        Ok(states)
-    }
-
-    async fn wanted_steps(
-        &self,
-        thread: &ThreadId,
-        query: &HistoryQuery,
-        wanted: impl Fn(&StepInfo) -> bool,
-    ) -> Result<Vec<StepInfo>, StoreError> {
-        let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let (mut steps, mut query) = (Vec::new(), query.clone());
-        loop {
-            let page = self.inner.store.history(thread, &query).await?;
-            let last = (page.len() as u64) < query.limit;
-            query.before = page.last().map(|step| step.id.clone());
-            steps.extend(page.into_iter().filter(&wanted));
-            if last || steps.len() >= most {
-                steps.truncate(most);
-                return Ok(steps);
-            }
-        }
+        let followed_by = match at {
+            Some(at) => self.written_behind(thread, at).await?,
+            None => None,
+        };
+        Ok(ThreadState { followed_by, ..self.fold(&row, steps, step)? })
     }
 
     /// Writes values as `as_node` would have, behind `at` or behind the newest step.
@@ -224,7 +176,12 @@ impl Runtime {
         Ok(self.shown_state(&row.id, view, step))
     }
 
-    fn shown_state(&self, thread: &ThreadId, view: Option<Snapshot>, step: Option<StepInfo>) -> ThreadState {
+    pub(super) fn shown_state(
+        &self,
+        thread: &ThreadId,
+        view: Option<Snapshot>,
+        step: Option<StepInfo>,
+    ) -> ThreadState {
         let Some(view) = view else {
             let values = Bytes::from_static(b"{}");
             return ThreadState { values, interrupts: Vec::new(), step: None, followed_by: None };
@@ -244,11 +201,11 @@ impl Runtime {
 
     async fn info(&self, thread: &ThreadId, step: Option<&Step>) -> Result<Option<StepInfo>, StoreError> {
         let Some(step) = step else { return Ok(None) };
-        let query = HistoryQuery { only: Some(step.id.clone()), limit: 1, ..HistoryQuery::default() };
-        Ok(self.inner.store.history(thread, &query).await?.into_iter().next())
+        let Some(info) = self.step_info(thread, &step.id).await? else { return Ok(None) };
+        Ok(Some(self.behind_what_it_stands_for(thread, info).await?))
     }
 
-    async fn known(&self, thread: &ThreadId) -> Result<Thread, StateError> {
+    pub(super) async fn known(&self, thread: &ThreadId) -> Result<Thread, StateError> {
         let row = self.inner.store.thread(thread).await?;
         row.ok_or_else(|| StateError::NoThread(thread.clone()))
     }

@@ -75,15 +75,19 @@ impl Items for SqliteStore {
             )?;
             let items = statement.query_map(params![from, to, time(now)], read)?;
             let wanted = |item: &Item| {
-                let conditions =
-                    query.filter.iter().all(|(key, condition)| condition.holds(item.value.get(key)));
-                conditions && query.words.as_ref().is_none_or(|words| mentions(item, words))
+                query.filter.iter().all(|(key, condition)| condition.holds(item.value.get(key)))
             };
-            items
-                .filter(|item| item.as_ref().map_or(true, wanted))
-                .skip(usize::try_from(query.offset).unwrap_or(usize::MAX))
-                .take(usize::try_from(query.limit).unwrap_or(usize::MAX))
-                .collect()
+            let mut found: Vec<Item> =
+                items.filter(|item| item.as_ref().map_or(true, wanted)).collect::<rusqlite::Result<_>>()?;
+            if let Some(words) = &query.words {
+                found.sort_by_cached_key(|item| std::cmp::Reverse(mentioned(item, words)));
+            }
+            let (skip, take) = (query.offset, query.limit);
+            Ok(found
+                .into_iter()
+                .skip(usize::try_from(skip).unwrap_or(usize::MAX))
+                .take(usize::try_from(take).unwrap_or(usize::MAX))
+                .collect())
         })
         .await
     }
@@ -131,8 +135,8 @@ fn range(prefix: &[String]) -> (String, String) {
     (from, to)
 }
 
-/// Whether every word is somewhere in the value.
-fn mentions(item: &Item, words: &str) -> bool {
+/// How many of the words are somewhere in the value.
+fn mentioned(item: &Item, words: &str) -> usize {
     let text = Value::Object(item.value.clone()).to_string().to_lowercase();
-    words.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    words.to_lowercase().split_whitespace().filter(|word| text.contains(word)).count()
 }

@@ -160,8 +160,9 @@ fn insert(db: &Connection, thread: i64, step: &Step) -> rusqlite::Result<()> {
         .prepare_cached("SELECT number FROM steps WHERE thread = ?1 AND id = ?2")?
         .query_row(params![thread, parent], |row| row.get(0))
         .optional()?;
+    let first = if step.source == StepSource::Start { -1 } else { 0 };
     let further = i64::from(step.source.goes_further(step.next.as_deref()));
-    let (source, number) = (json(&step.source), number.map_or(-1, |number| number + further));
+    let (source, number) = (json(&step.source), number.map_or(first, |number| number + further));
     db.prepare_cached(
         "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next, sum)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",

@@ -65,14 +65,14 @@ async fn each_branch_is_its_own_line() {
             |list: &[(&str, i64)]| list.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect::<Vec<_>>();
         assert_eq!(
             history(all.clone()).await,
-            pairs(&[("e", 1), ("d", 0), ("c", 1), ("b", 0), ("a", -1)]),
+            pairs(&[("e", 2), ("d", 1), ("c", 2), ("b", 1), ("a", 0)]),
             "{name}"
         );
         let before = HistoryQuery { before: Some("d".into()), limit: 2, ..all.clone() };
-        assert_eq!(history(before).await, pairs(&[("c", 1), ("b", 0)]), "{name}");
+        assert_eq!(history(before).await, pairs(&[("c", 2), ("b", 1)]), "{name}");
         assert_eq!(
             history(HistoryQuery { only: Some("b".into()), ..all.clone() }).await,
-            pairs(&[("b", 0)]),
+            pairs(&[("b", 1)]),
             "{name}"
         );
         assert!(history(HistoryQuery { run: Some("other".into()), ..all }).await.is_empty(), "{name}");

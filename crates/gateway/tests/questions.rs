@@ -1,0 +1,144 @@
+//! Threads that wait for an answer: what clients see of them, and what becomes of the question.
+
+use hart_models::ScriptedTurn;
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+/// A server, and a thread on it whose first question is open.
+async fn asked(then: &[&str]) -> (Server, String) {
+    let ask = |id: &str| ScriptedTurn::call(id, "ask_human", json!({"question": "Deploy?"}));
+    let mut turns = vec![ask("c1")];
+    turns.extend(then.iter().map(|text| ScriptedTurn::text(*text)));
+    let server = Server::playing(turns).await;
+    let id = server.thread().await;
+    let start = json!({"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "go"}]}});
+    let values = server.post(&format!("/threads/{id}/runs/wait"), start).await;
+    assert_eq!(values["__interrupt__"][0]["value"], json!({"question": "Deploy?"}));
+    (server, id)
+}
+
+async fn command(server: &Server, id: &str, command: Value) -> Vec<String> {
+    let body = json!({"assistant_id": "agent", "command": command});
+    said(&server.post(&format!("/threads/{id}/runs/wait"), body).await)
+}
+
+fn said(values: &Value) -> Vec<String> {
+    let messages = values["messages"].as_array().unwrap_or_else(|| panic!("no messages in {values}"));
+    messages.iter().map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+}
+
+fn user(text: &str) -> Value {
+    json!({"messages": [{"role": "user", "content": text}]})
+}
+
+/// As LangGraph has it: a question belongs to the state it is asked in, and makes no further one.
+#[tokio::test]
+async fn a_question_is_at_the_state_it_is_asked_in() {
+    let (server, id) = asked(&["done"]).await;
+    let history = async || {
+        let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+        states.as_array().unwrap().clone()
+    };
+    let steps = |states: &[Value]| -> Vec<Value> {
+        states.iter().map(|state| json!([state["metadata"]["step"], state["next"]])).collect()
+    };
+    let waiting = history().await;
+    let first = [json!([1, ["tools"]]), json!([0, ["model"]]), json!([-1, ["__start__"]])];
+    assert_eq!(steps(&waiting), first);
+    assert_eq!(waiting[0]["interrupts"][0]["value"], json!({"question": "Deploy?"}));
+    assert_eq!(
+        command(&server, &id, json!({"resume": "yes"})).await,
+        ["go", "", "Human answered: yes", "done"]
+    );
+    let over = history().await;
+    let all = [json!([3, []]), json!([2, ["model"]])].into_iter().chain(first).collect::<Vec<_>>();
+    assert_eq!(steps(&over), all);
+    for pair in over.windows(2) {
+        assert_eq!(pair[0]["parent_checkpoint"], pair[1]["checkpoint"], "each follows the next of the list");
+    }
+    let result = &over[2]["tasks"][0]["result"]["messages"][0]["content"];
+    assert_eq!(result, "Human answered: yes");
+    let at = over[2]["checkpoint_id"].as_str().unwrap();
+    let alone = server.get(&format!("/threads/{id}/state/{at}")).await;
+    assert_eq!(alone["tasks"][0]["result"], over[2]["tasks"][0]["result"]);
+    let page = json!({"limit": 1, "before": {"configurable": {"checkpoint_id": over[1]["checkpoint_id"]}}});
+    let page = server.post(&format!("/threads/{id}/history"), page).await;
+    assert_eq!(page[0]["checkpoint_id"], over[2]["checkpoint_id"]);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn whoever_writes_past_a_question_closes_it_and_others_leave_it_open() {
+    let answer =
+        json!({"messages": [{"role": "tool", "tool_call_id": "c1", "name": "ask_human", "content": "no"}]});
+    for (update, next, open) in [
+        (json!({"values": null, "as_node": "__end__"}), json!([]), 0),
+        (json!({"values": answer, "as_node": "tools"}), json!(["model"]), 0),
+        (json!({"values": answer}), json!(["model"]), 0),
+        (json!({"values": user("something else")}), json!(["model"]), 0),
+        (json!({"values": {}}), json!(["tools"]), 1),
+        (json!({"values": {"messages": [{"role": "system", "content": "note"}]}}), json!(["tools"]), 1),
+    ] {
+        let (server, id) = asked(&[]).await;
+        server.post(&format!("/threads/{id}/state"), update.clone()).await;
+        let state = server.get(&format!("/threads/{id}/state")).await;
+        let asked = state["interrupts"].as_array().unwrap().len();
+        assert_eq!((&state["next"], asked), (&next, open), "{update}");
+        let thread = server.get(&format!("/threads/{id}")).await;
+        assert_eq!(thread["interrupts"].as_object().unwrap().len(), open, "{update}");
+        server.close().await;
+    }
+    let (server, id) = asked(&["other things"]).await;
+    server
+        .post(&format!("/threads/{id}/runs/wait"), json!({"assistant_id": "agent", "input": user("hi")}))
+        .await;
+    let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 3})).await;
+    assert_eq!((&states[2]["next"], &states[2]["interrupts"]), (&json!(["__start__"]), &json!([])));
+    server.close().await;
+}
+
+/// The answer is heard, and what was said beside it stands behind the result.
+#[tokio::test]
+async fn what_is_said_beside_an_answer_does_not_drown_it() {
+    let (server, id) = asked(&["done"]).await;
+    let heard = command(&server, &id, json!({"resume": "yes", "update": user("be quick")})).await;
+    assert_eq!(heard, ["go", "", "Human answered: yes", "be quick", "done"]);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn writes_without_an_answer_are_nobodys_words() {
+    let (server, id) = asked(&["done"]).await;
+    let note = json!({"update": {"messages": [{"role": "system", "content": "note"}]}});
+    assert_eq!(command(&server, &id, note).await, ["go", "", "note"], "the same is asked again");
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(state["interrupts"].as_array().unwrap().len(), 1);
+    assert_eq!(command(&server, &id, json!({"resume": "yes"})).await.len(), 5);
+    let idle = command(&server, &id, json!({"update": user("written, not said")})).await;
+    assert_eq!(idle.last().unwrap(), "written, not said");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_run_that_was_told_to_stop_asks_nothing_and_says_who_stopped_it() {
+    let server = Server::playing(vec![ScriptedTurn::text("one"), ScriptedTurn::Hang]).await;
+    let id = server.thread().await;
+    let mut start = json!({"assistant_id": "agent", "input": user("go"), "interrupt_before": ["model"]});
+    let values = server.post(&format!("/threads/{id}/runs/wait"), start.clone()).await;
+    assert!(values.get("__interrupt__").is_none(), "{values}");
+    assert_eq!(server.get(&format!("/threads/{id}")).await["error"], Value::Null);
+    start = json!({"assistant_id": "agent", "input": null});
+    server.post(&format!("/threads/{id}/runs/wait"), start).await;
+    let run = json!({"assistant_id": "agent", "input": user("again")});
+    let run = server.post(&format!("/threads/{id}/runs"), run).await;
+    let run = run["run_id"].as_str().unwrap();
+    server.post(&format!("/threads/{id}/runs/{run}/cancel?wait=true"), json!({})).await;
+    let thread = server.get(&format!("/threads/{id}")).await;
+    assert_eq!(
+        (&thread["status"], &thread["error"]["error"]),
+        (&json!("interrupted"), &json!("UserInterrupt"))
+    );
+    assert_eq!(thread["config"], json!({"configurable": {}}));
+    server.close().await;
+}

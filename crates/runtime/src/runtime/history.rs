@@ -1,0 +1,149 @@
+//! The states a thread went through.
+//!
+//! Invariant: a step in which a run only paused stands for the one before it: clients see the state once, with what is
+//! asked there.
+
+use std::collections::{HashMap, HashSet};
+
+use hart_kernel::MessageList;
+use hart_types::{CheckpointId, ThreadId};
+use serde_json::Value;
+
+use super::Runtime;
+use super::threads::{StateError, ThreadState};
+use crate::port::{HistoryQuery, StepInfo, StoreError};
+use crate::recall::Recall;
+use crate::values::Spelling;
+
+impl Runtime {
+    /// The states that are wanted, newest first.
+    pub async fn history(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+        wanted: impl Fn(&StepInfo) -> bool,
+    ) -> Result<Vec<ThreadState>, StateError> {
+        let row = self.known(thread).await?;
+        let steps = self.wanted_steps(thread, query, wanted).await?;
+        let mut states: Vec<ThreadState> = Vec::new();
+        let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
+        // Oldest first, so that each state is the one before it and a little more.
+        let mut seen: HashMap<CheckpointId, (usize, MessageList)> = HashMap::new();
+        for info in steps.into_iter().rev() {
+            let view = recall.view(&info.id).await?;
+            let messages = view.as_ref().map(|view| view.messages().clone()).unwrap_or_default();
+            if let Some((place, before)) = info.parent.as_ref().and_then(|parent| seen.get(parent))
+                && let Some(state) = states.get_mut(*place)
+            {
+                state.followed_by = Some(new_messages(before, &messages));
+            }
+            seen.insert(info.id.clone(), (states.len(), messages));
+            states.push(self.shown_state(thread, view, Some(info)));
+        }
+        states.reverse();
+        Ok(states)
+    }
+
+    /// The messages that the newest step behind this one wrote.
+    pub(super) async fn written_behind(
+        &self,
+        thread: &ThreadId,
+        at: &CheckpointId,
+    ) -> Result<Option<Vec<Value>>, StateError> {
+        let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
+        let steps = self.wanted_steps(thread, &query, |_| true).await?;
+        let Some(next) = steps.into_iter().find(|step| step.parent.as_ref() == Some(at)) else {
+            return Ok(None);
+        };
+        let mut recall = Recall::new(self.clone(), thread.clone(), Spelling::State);
+        let (before, after) = (recall.view(at).await?, recall.view(&next.id).await?);
+        Ok(before.zip(after).map(|(before, after)| new_messages(before.messages(), after.messages())))
+    }
+
+    async fn wanted_steps(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+        wanted: impl Fn(&StepInfo) -> bool,
+    ) -> Result<Vec<StepInfo>, StoreError> {
+        let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let (mut steps, mut query) = (Vec::new(), query.clone());
+        let mut folding = Folding::default();
+        if let Some(before) = &query.before {
+            let newer = self.step_info(thread, before).await?;
+            newer.iter().for_each(|newer| folding.pass(newer));
+        }
+        loop {
+            let page = self.inner.store.history(thread, &query).await?;
+            let last = (page.len() as u64) < query.limit;
+            query.before = page.last().map(|step| step.id.clone());
+            for step in page {
+                let is_shown = query.only.is_some() || !folding.hides(&step.id);
+                folding.pass(&step);
+                if is_shown && wanted(&step) {
+                    steps.push(step);
+                }
+            }
+            if last || steps.len() >= most {
+                steps.truncate(most);
+                break;
+            }
+        }
+        let mut shown = Vec::with_capacity(steps.len());
+        for step in steps {
+            shown.push(self.behind_what_it_stands_for(thread, step).await?);
+        }
+        Ok(shown)
+    }
+
+    /// The step with the one that clients see before it.
+    pub(super) async fn behind_what_it_stands_for(
+        &self,
+        thread: &ThreadId,
+        mut step: StepInfo,
+    ) -> Result<StepInfo, StoreError> {
+        let mut at = step.clone();
+        while !at.source.goes_further(at.next.as_deref())
+            && let Some(parent) = at.parent.take()
+            && let Some(before) = self.step_info(thread, &parent).await?
+        {
+            step.parent.clone_from(&before.parent);
+            at = before;
+        }
+        Ok(step)
+    }
+
+    pub(super) async fn step_info(
+        &self,
+        thread: &ThreadId,
+        step: &CheckpointId,
+    ) -> Result<Option<StepInfo>, StoreError> {
+        let query = HistoryQuery { only: Some(step.clone()), limit: 1, ..HistoryQuery::default() };
+        Ok(self.inner.store.history(thread, &query).await?.into_iter().next())
+    }
+}
+
+/// Which steps others stand for, on the way from the newest to the oldest.
+#[derive(Default)]
+struct Folding {
+    stood_for: HashSet<CheckpointId>,
+    /// Those from which something went on all the same.
+    left: HashSet<CheckpointId>,
+}
+
+impl Folding {
+    fn pass(&mut self, step: &StepInfo) {
+        let Some(parent) = &step.parent else { return };
+        let further = step.source.goes_further(step.next.as_deref());
+        if further { &mut self.left } else { &mut self.stood_for }.insert(parent.clone());
+    }
+
+    fn hides(&self, step: &CheckpointId) -> bool {
+        self.stood_for.contains(step) && !self.left.contains(step)
+    }
+}
+
+fn new_messages(before: &MessageList, after: &MessageList) -> Vec<Value> {
+    let new = after.iter_from(before.common_prefix(after));
+    new.map(|message| serde_json::to_value(message).unwrap_or_default()).collect()
+}
