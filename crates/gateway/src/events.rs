@@ -53,10 +53,12 @@ impl Filter {
             ));
         }
         let namespaces = match given(body, "namespaces") {
-            None => vec![Vec::new()],
+            None => Vec::new(),
             Some(list) => serde_json::from_value(list.clone())
                 .map_err(|_| "namespaces must be an array of arrays of strings")?,
         };
+        // Whoever names none wants all.
+        let namespaces = if namespaces.is_empty() { vec![Vec::new()] } else { namespaces };
         let number = |key: &str| match given(body, key) {
             None => Ok(None),
             Some(number) => {
@@ -289,6 +291,7 @@ mod tests {
         for (body, wanted) in [
             (json!({"channels": ["messages"]}), [true, true, true]),
             (json!({"channels": ["lifecycle"]}), [false, false, false]),
+            (json!({"channels": ["messages"], "namespaces": []}), [true, true, true]),
             (json!({"channels": ["messages"], "namespaces": [[]], "depth": 0}), [true, false, false]),
             (json!({"channels": ["messages"], "namespaces": [[]], "depth": 1}), [true, true, false]),
             (json!({"channels": ["messages"], "namespaces": [["tools"]]}), [false, true, true]),

@@ -86,8 +86,11 @@ impl Access {
         {
             // A page elsewhere can make a browser send its cookies, but cannot read them.
             let said = headers.get("x-csrf-token").and_then(|said| said.to_str().ok());
-            let kept = cookie(headers, "csrf_token");
-            return match method.is_safe() || said.zip(kept).is_some_and(|(said, kept)| said == kept) {
+            let kept = cookie(headers, "csrf_token").filter(|kept| !kept.is_empty());
+            let knows = said.zip(kept).is_some_and(|(said, kept)| said == kept);
+            // A socket carries commands, and no page can add a header to its opening: it must be a page from here.
+            let harmless = method.is_safe() && !headers.contains_key(header::UPGRADE);
+            return match harmless || knows || comes_from_here(headers) {
                 true => None,
                 false => Some(auth::refused(
                     StatusCode::FORBIDDEN,
@@ -119,7 +122,7 @@ impl Access {
     }
 
     fn allows_host(&self, host: &str) -> bool {
-        let name = without_port(host);
+        let Some(name) = without_port(host) else { return false };
         // A name may have been bent to this machine's address; an address cannot be.
         let is_address = self.token.is_some() && name.parse::<IpAddr>().is_ok();
         is_loopback(name) || is_address || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -127,8 +130,8 @@ impl Access {
 
     fn allows_origin(&self, origin: &HeaderValue) -> bool {
         let Ok(origin) = origin.to_str() else { return false };
-        let name = origin.split_once("://").map(|(_, rest)| without_port(rest)).unwrap_or_default();
-        is_loopback(name) || self.origins.iter().any(|known| known == origin)
+        let name = origin.split_once("://").and_then(|(_, rest)| without_port(rest));
+        name.is_some_and(is_loopback) || self.origins.iter().any(|known| known == origin)
     }
 }
 
@@ -176,6 +179,12 @@ fn presented(headers: &HeaderMap, token: &str) -> bool {
     bearer.or(key).is_some_and(|given| same(given.as_bytes(), token.as_bytes()))
 }
 
+fn comes_from_here(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    headers.contains_key(header::UPGRADE)
+        && headers.get(header::ORIGIN).is_some_and(|origin| is_own(origin, host))
+}
+
 /// A page that this server handed out: its Host was vetted.
 fn is_own(origin: &HeaderValue, host: &str) -> bool {
     let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
@@ -188,11 +197,14 @@ fn same(given: &[u8], token: &[u8]) -> bool {
     given.len() == token.len() && differences == 0
 }
 
-fn without_port(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(rest),
-        None => host.split(':').next().unwrap_or(host),
-    }
+/// The name or address; nothing where anything else stands beside it and a port.
+fn without_port(host: &str) -> Option<&str> {
+    let (name, rest) = match host.strip_prefix('[') {
+        Some(inside) => inside.split_once(']')?,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let port = rest.strip_prefix(':').unwrap_or(if rest.is_empty() { "0" } else { "?" });
+    port.bytes().all(|byte| byte.is_ascii_digit()).then_some(name)
 }
 
 fn is_loopback(name: &str) -> bool {
@@ -219,6 +231,10 @@ mod tests {
             ("HART.example", true),
             ("evil.example", false),
             ("127.0.0.1.evil.example", false),
+            ("[::1]evil.example", false),
+            ("[127.0.0.1].evil.example", false),
+            ("localhost:evil.example", false),
+            ("[::1", false),
             ("", false),
         ] {
             assert_eq!(access.allows_host(host), allowed, "{host}");
@@ -232,11 +248,29 @@ mod tests {
             ("https://ui.example:444", false),
             ("https://evil.example", false),
             ("null", false),
+            ("http://localhost:80@evil.example", false),
+            ("http://[::1]evil.example", false),
         ] {
             assert_eq!(access.allows_origin(&HeaderValue::from_static(origin)), allowed, "{origin}");
         }
         let own = HeaderValue::from_static("http://hart.example:1");
         assert!(is_own(&own, "hart.example:1") && !is_own(&own, "hart.example") && !is_own(&own, ""));
         assert!(same(b"abc", b"abc") && !same(b"abc", b"abd") && !same(b"ab", b"abc"));
+    }
+
+    #[test]
+    fn a_socket_opened_with_a_cookie_is_of_a_page_from_here() {
+        let access = Access { token: Some("t".into()), ..Access::default() };
+        let open = |origin: &str, csrf: &str| {
+            let cookies = format!("access_token={}; csrf_token={csrf}", access.session().unwrap());
+            let request = Request::builder().uri("/threads/x/stream/events").header("host", "localhost:2026");
+            let request = request.header("upgrade", "websocket").header("origin", origin);
+            let request = request.header("cookie", cookies).header("x-csrf-token", csrf);
+            access.shut_out(&request.body(axum::body::Body::empty()).unwrap()).is_none()
+        };
+        assert!(open("http://localhost:2026", ""));
+        assert!(!open("http://localhost:9999", ""), "an empty word is nobody's secret");
+        assert!(!open("http://127.0.0.1:2026", ""));
+        assert!(open("http://localhost:9999", "known"));
     }
 }

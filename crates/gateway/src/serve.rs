@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -75,14 +75,17 @@ pub async fn serve(
 #[cfg(target_os = "linux")]
 const NOT_SENT: u32 = 32 << 10;
 
+/// How long a connection may stay open on which nothing is asked, or only half. Longer than clients keep one that they do
+/// not use, so that none is closed under a request.
+const BETWEEN_REQUESTS: Duration = Duration::from_secs(120);
+
 /// Serves on a socket that listens already, until `stop`. One version of HTTP and nothing to find out which: a reader that
 /// waits for hours costs what hyper keeps for it, and no more.
 pub async fn serve_on(listener: Listener, router: Router, stop: CancellationToken) -> Result<(), ServeError> {
     // A router that had yet to be given its state would be taken apart and copied for every connection, 250 KB each.
     let service = TowerToHyperService::new(router.with_state(()));
     let mut http = http1::Builder::new();
-    // Whoever keeps a connection open between two requests is left alone.
-    http.header_read_timeout(None);
+    http.timer(TokioTimer::new()).header_read_timeout(BETWEEN_REQUESTS);
     let connections = TaskTracker::new();
     loop {
         let stream = tokio::select! {

@@ -54,6 +54,16 @@ async fn a_run_that_is_rejected_leaves_its_thread_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_key_that_cannot_be_told_from_others_is_refused() {
+    let server = Server::new(&[]).await;
+    let path = format!("/threads/{}/runs", server.thread().await);
+    for key in ["ü", "", " "] {
+        assert_eq!(keyed(&server, &path, key, &says("a")).await.0, 422, "{key:?}");
+    }
+    server.close().await;
+}
+
+#[tokio::test]
 async fn a_key_is_its_threads_and_stands_for_one_request() {
     let server = Server::new(&["a", "b", "c"]).await;
     let (one, two) = (server.thread().await, server.thread().await);

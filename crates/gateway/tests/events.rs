@@ -164,3 +164,16 @@ async fn what_is_wrong_with_a_command_is_told_in_its_answer() {
     assert_eq!(status.as_u16(), 422);
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_call_that_failed_is_an_error_and_no_result() {
+    let turns = vec![ScriptedTurn::call("c", "nothing_of_the_kind", json!({})), ScriptedTurn::text("done")];
+    let server = Server::playing(turns).await;
+    let mut lines = open(&server, json!({"channels": ["lifecycle", "tools"], "namespaces": []})).await;
+    start(&server, "one").await;
+    let told = lines.until(ends("completed")).await;
+    let failed = told.iter().find(|line| line.data["params"]["data"]["event"] == "tool-error").unwrap();
+    assert_eq!(failed.data["params"]["data"]["tool_call_id"], "c");
+    assert!(failed.data["params"]["data"]["message"].is_string());
+    server.close().await;
+}

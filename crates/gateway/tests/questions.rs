@@ -142,3 +142,40 @@ async fn a_run_that_was_told_to_stop_asks_nothing_and_says_who_stopped_it() {
     assert_eq!(thread["config"], json!({"configurable": {}}));
     server.close().await;
 }
+
+/// As LangChain.js and OpenAI's clients write them.
+#[tokio::test]
+async fn messages_are_heard_in_every_spelling() {
+    let server = Server::new(&["hello", "sunny"]).await;
+    let id = server.thread().await;
+    let object = json!({
+        "lc": 1, "type": "constructor", "id": ["langchain_core", "messages", "HumanMessage"],
+        "kwargs": {"content": "hi", "additional_kwargs": {}, "response_metadata": {}},
+    });
+    let run = |messages: Value| json!({"assistant_id": "agent", "input": {"messages": messages}});
+    let path = format!("/threads/{id}/runs/wait");
+    assert_eq!(said(&server.post(&path, run(json!([object]))).await), ["hi", "hello"]);
+    let function = json!({"name": "get_weather", "arguments": "{\"city\": \"x\"}"});
+    let calls = json!([{"id": "t1", "type": "function", "function": function}]);
+    let told = json!([
+        {"role": "assistant", "content": null, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "t1", "content": "sun"},
+        {"role": "user", "content": "so?"},
+    ]);
+    let values = server.post(&path, run(told)).await;
+    let call = json!({"name": "get_weather", "args": {"city": "x"}, "id": "t1", "type": "tool_call"});
+    assert_eq!(values["messages"][2]["tool_calls"], json!([call]));
+    server.close().await;
+}
+
+/// Whoever asks for no mode in particular is told what everybody is.
+#[tokio::test]
+async fn no_mode_is_the_default_one() {
+    let server = Server::new(&["hello"]).await;
+    let id = server.thread().await;
+    let body = json!({"assistant_id": "agent", "input": user("hi"), "stream_mode": []});
+    let stream = server.request(reqwest::Method::POST, &format!("/threads/{id}/runs/stream"));
+    let told = stream.body(body.to_string()).send().await.unwrap().text().await.unwrap();
+    assert!(told.contains("event: values"), "{told}");
+    server.close().await;
+}

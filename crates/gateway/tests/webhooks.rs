@@ -136,3 +136,21 @@ async fn nothing_is_sent_where_it_may_not_go() {
     assert!(again.is_err(), "{again:?}");
     server.close().await;
 }
+
+/// One that takes its time, and so much of it that nobody here lives to see it.
+#[tokio::test]
+async fn an_address_that_never_answers_holds_up_no_other() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nowhere = format!("http://{}/", silent.local_addr().unwrap());
+    let server = Server::set(&["one", "two"], Access::default(), open()).await;
+    let mut receiver = Receiver::new(&[]).await;
+    server.post("/runs/wait", says(&nowhere)).await;
+    let (held, _) = silent.accept().await.unwrap();
+    server.post("/runs/wait", says(&receiver.url())).await;
+    assert_eq!(receiver.next().await.1["status"], "success");
+    held.readable().await.unwrap();
+    let ended =
+        std::iter::repeat_with(|| held.try_read(&mut [0; 4096])).find(|read| !matches!(read, Ok(1..)));
+    assert!(ended.unwrap().is_err(), "the other came only when this one had been given up");
+    server.close().await;
+}

@@ -6,6 +6,7 @@ mod key;
 mod message_list;
 mod messages;
 mod schema;
+mod spelling;
 
 use std::any::Any;
 use std::borrow::Cow;

@@ -56,6 +56,8 @@ pub struct Renderer {
     /// For the mode `events`.
     chain: Chain,
     inside: InsideStates,
+    /// The agent inside of calls whose entry is rendered; empty for the run's own.
+    within: String,
 }
 
 impl Renderer {
@@ -70,6 +72,7 @@ impl Renderer {
             state: None,
             chain: Chain::default(),
             inside: InsideStates::default(),
+            within: String::new(),
         }
     }
 
@@ -102,6 +105,7 @@ impl Renderer {
             && self.has(StreamMode::MessagesTuple)
         {
             // Made while the model is waited for, not when it speaks.
+            self.within(namespace);
             self.metadata(task);
         }
         let mut frames = Vec::new();
@@ -114,6 +118,7 @@ impl Renderer {
             let id = EventId { seq: entry.id.seq + frames.len() as u64, ..entry.id };
             frames.push(Frame { event, data, id });
         };
+        self.within(namespace);
         match &entry.logged.event {
             LogEvent::Started { attempt } => {
                 let data = json!({"run_id": self.run.id, "attempt": attempt, "thread_id": self.run.thread});
@@ -123,10 +128,14 @@ impl Renderer {
                 self.checkpoint(step, values, &[], entry, &mut add);
             }
             LogEvent::Values { step, interrupts } => {
-                if let (true, Some(values)) = (self.has(StreamMode::Values), values) {
+                let is_told = step.source.goes_further(step.next.as_deref());
+                let is_asked = interrupts.as_ref().is_some_and(|asked| !asked.is_empty());
+                // A step that comes no further has nothing new but what is asked there.
+                if let (true, Some(values)) = (self.has(StreamMode::Values) && (is_told || is_asked), values)
+                {
                     add("values".into(), with_interrupts(values, interrupts.as_deref()));
                 }
-                if self.tells_of(StreamMode::Checkpoints) {
+                if self.tells_of(StreamMode::Checkpoints) && (is_told || interrupts.is_some()) {
                     let interrupts = interrupts.as_deref().unwrap_or_default();
                     self.checkpoint(step, values, interrupts, entry, &mut add);
                 }
@@ -245,6 +254,17 @@ impl Renderer {
         }
     }
 
+    /// Whose the next entry is.
+    fn within(&mut self, namespace: &[String]) {
+        if namespace.is_empty() && self.within.is_empty() {
+            return;
+        }
+        let within = namespace.join("|");
+        if self.within != within {
+            (self.within, self.last) = (within, None);
+        }
+    }
+
     fn metadata(&mut self, task: &Task) -> Arc<str> {
         if let Some((_, known)) = self.last.as_ref().filter(|(last, _)| last == task) {
             return Arc::clone(known);
@@ -260,7 +280,11 @@ impl Renderer {
         if let Some(known) = self.metadata.get(&key) {
             return Arc::clone(known);
         }
-        let namespace = task.namespace();
+        let own = task.namespace();
+        let (whole, outer) = match self.within.is_empty() {
+            true => (own.clone(), own),
+            false => (format!("{}|{own}", self.within), self.within.clone()),
+        };
         let graph = self.run.metadata.get("graph_id").cloned().unwrap_or_default();
         let mut metadata = json!({
             "created_by": "system",
@@ -272,8 +296,8 @@ impl Renderer {
             "langgraph_node": task.node,
             "langgraph_triggers": triggers(task),
             "langgraph_path": ["__pregel_pull", task.node],
-            "langgraph_checkpoint_ns": namespace,
-            "checkpoint_ns": namespace,
+            "langgraph_checkpoint_ns": whole,
+            "checkpoint_ns": outer,
         });
         if let (Some(model), Some(map)) = (&task.model, metadata.as_object_mut()) {
             map.insert("ls_provider".to_owned(), json!(model.provider));

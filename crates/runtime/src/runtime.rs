@@ -312,8 +312,12 @@ impl Runtime {
             Some(live) => {
                 live.stop(action);
                 // One that nobody executes yet ends here; the lane finds it gone.
-                if run.status == RunStatus::Pending {
-                    self.inner.end_waiting(&run, &live, action).await?;
+                if run.status == RunStatus::Pending && self.inner.end_waiting(&run, &live, action).await? {
+                    return Ok(());
+                }
+                // Whoever goes on with it after a crash must know, too. A disk that cannot take it keeps nobody from stopping.
+                if let Err(error) = self.inner.store.ask_to_stop(id, action).await {
+                    tracing::warn!(run = %id, %error, "that a run was told to stop is not kept");
                 }
                 Ok(())
             }

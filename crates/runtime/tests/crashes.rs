@@ -122,6 +122,32 @@ fn a_question_waits_through_a_crash_and_so_does_its_answer() {
     });
 }
 
+/// Whoever was told that a run stops need not say it again to the next process.
+#[test]
+fn a_run_that_was_told_to_stop_stays_stopped_through_a_crash() {
+    for action in [CancelAction::Interrupt, CancelAction::Rollback] {
+        let (_dir, path) = place();
+        let run = dies(&path, async |world| {
+            world.run(says("t", "SAY before")).await;
+            let run = world.start("t", r#"CALL ask_human {"question": "is anybody there?"}"#).await;
+            let mut follower = world.runtime.follow(&run.id, After::Start);
+            while let Some(entry) = follower.next().await.unwrap() {
+                if matches!(&entry.logged.event, LogEvent::TaskStarted { task, .. } if task.node == "tools") {
+                    break;
+                }
+            }
+            world.runtime.cancel(&run.id, action).await.unwrap();
+            run
+        });
+        lives(&path, Settings::default(), async |world| {
+            world.runtime.wait(&run.id).await;
+            let ended = world.runtime.store().run(&run.id).await.unwrap();
+            let expected = (action == CancelAction::Interrupt).then_some(RunStatus::Interrupted);
+            assert_eq!(ended.map(|run| run.status), expected, "{action:?}");
+        });
+    }
+}
+
 #[test]
 fn what_may_not_be_resumed_ends_with_a_reason() {
     let (_dir, path) = place();

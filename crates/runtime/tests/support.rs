@@ -140,6 +140,10 @@ impl TypedTool for AskHuman {
     type Args = Question;
 
     async fn run(&self, cx: &ToolContext<'_>, args: Question) -> Result<ToolOutput, ToolError> {
+        if args.question == "is anybody there?" {
+            // Nobody is, and it does not listen to those who want it to stop.
+            std::future::pending::<()>().await;
+        }
         let answer = cx.interrupt(Interrupt::new(cx.call_id.as_str(), json!({"question": args.question})))?;
         Ok(format!("Human answered: {}", answer.as_str().unwrap_or_default()).into())
     }

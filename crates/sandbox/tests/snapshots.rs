@@ -426,6 +426,22 @@ async fn a_thread_that_never_had_a_file_is_undone_to_having_none() {
 }
 
 #[tokio::test]
+async fn what_was_sent_while_a_run_was_at_work_stays_when_it_is_undone() {
+    let thread = Thread::new();
+    let run = RunId::from("r1");
+    thread.put("uploads/old.csv", "1\n");
+    thread.snapshots.before_run(&run).await.unwrap();
+    thread.put("uploads/old.csv", "changed by the run\n");
+    thread.put("uploads/sent.csv", "2\n");
+    thread.put("workspace/made.txt", "x\n");
+    thread.snapshots.undo_run(&run).await.unwrap();
+    let read = |path: &str| fs::read_to_string(thread.root.join(path)).ok();
+    assert_eq!(read("uploads/old.csv").as_deref(), Some("1\n"));
+    assert_eq!(read("uploads/sent.csv").as_deref(), Some("2\n"), "nobody undid the sending");
+    assert_eq!(read("workspace/made.txt"), None);
+}
+
+#[tokio::test]
 async fn a_run_is_undone_to_where_it_began_and_its_changes_are_told() {
     let thread = Thread::new();
     let (first, second) = (RunId::from("r1"), RunId::from("../r2"));

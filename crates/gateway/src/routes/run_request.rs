@@ -82,7 +82,13 @@ pub(crate) async fn begin(
     headers: &HeaderMap,
     request: RunRequest,
 ) -> ApiResult<Run> {
-    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(str::to_owned);
+    let key = headers.get("idempotency-key").map(|key| match key.to_str() {
+        Ok(key) if !key.trim().is_empty() => Ok(key.to_owned()),
+        _ => {
+            Err(ApiError::unprocessable("`Idempotency-Key` must be text of ASCII letters, digits and signs"))
+        }
+    });
+    let key = key.transpose()?;
     Ok(gateway.runtime.start(request.start(gateway, thread, key).await?).await?)
 }
 
@@ -105,7 +111,11 @@ impl Listening {
 impl RunRequest {
     pub(crate) fn listening(&self) -> Listening {
         Listening {
-            modes: self.stream_mode.clone().unwrap_or_else(|| vec![StreamMode::Values]),
+            modes: self
+                .stream_mode
+                .clone()
+                .filter(|modes| !modes.is_empty())
+                .unwrap_or_else(|| vec![StreamMode::Values]),
             children: self.stream_subgraphs,
             cancel_on_disconnect: self.on_disconnect == Some(OnDisconnect::Cancel),
         }

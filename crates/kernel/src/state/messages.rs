@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::message_list::MessageList;
+use super::spelling::plain;
 use super::{ReduceError, Scope, StateKey};
 
 /// The conversation. Values are shared, so a snapshot of a long thread costs pointers, not text.
@@ -178,6 +179,6 @@ fn coerce(item: Value) -> Result<Message, serde_json::Error> {
             }
             _ => Err(serde::de::Error::custom("a message given as a list must be `[role, content]`")),
         },
-        object => serde_json::from_value(object),
+        object => serde_json::from_value(plain(object).map_err(serde::de::Error::custom)?),
     }
 }

@@ -217,13 +217,16 @@ impl EventRenderer {
             return spoken::whole(&message, &mut |data| out.say(Channel::Messages, namespace, &data));
         }
         let call = message.get("tool_call_id").cloned().unwrap_or_default();
-        let data = json!({"event": "tool-finished", "tool_call_id": call, "output": message});
+        let failed = message.get("status").and_then(Value::as_str) == Some("error");
+        let data = match failed {
+            true => json!({"event": "tool-error", "tool_call_id": call, "message": message.get("content")}),
+            false => json!({"event": "tool-finished", "tool_call_id": call, "output": message}),
+        };
         out.say(Channel::Tools, namespace, &data);
         let mut inside = namespace.to_vec();
         inside.push(format!("tools:{}", call.as_str().unwrap_or_default()));
         spoken::whole(&message, &mut |data| out.say(Channel::Messages, &inside, &data));
         // The agent inside of the call goes with it.
-        let failed = message.get("status").and_then(Value::as_str) == Some("error");
         self.left(&below(namespace, task), if failed { "failed" } else { "completed" }, out);
     }
 

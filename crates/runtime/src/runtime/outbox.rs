@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use hart_kernel::{Timestamp, async_trait};
 
 use super::Runtime;
@@ -48,38 +49,45 @@ impl Runtime {
     pub fn keep_outbox(&self, postman: Arc<dyn Postman>) {
         let runtime = self.clone();
         self.inner.tasks.spawn(async move {
+            let mut on_their_way = FuturesUnordered::new();
             loop {
                 let changed = runtime.inner.letters_changed.notified();
-                let delivered = tokio::select! {
-                    delivered = runtime.deliver_due(&*postman) => delivered,
-                    // What is on its way is tried again by the next server.
-                    () = runtime.inner.closing.cancelled() => return,
-                };
-                let wait = match delivered {
-                    Ok(next) => next.map_or(LONGEST_SLEEP, |next| runtime.until(next).min(LONGEST_SLEEP)),
+                let room = AT_ONCE.saturating_sub(on_their_way.len() as u64);
+                let wait = match runtime.due_letters(room).await {
+                    Ok((due, next)) => {
+                        on_their_way.extend(due.into_iter().map(|letter| runtime.attempt(letter, &*postman)));
+                        next.map_or(LONGEST_SLEEP, |next| runtime.until(next).min(LONGEST_SLEEP))
+                    }
                     Err(error) => {
                         tracing::error!(%error, "the outbox could not be looked at; trying again");
                         Duration::from_secs(1)
                     }
                 };
                 tokio::select! {
+                    biased;
+                    // What is on its way is tried again by the next server.
+                    () = runtime.inner.closing.cancelled() => return,
+                    Some(attempt) = on_their_way.next() => {
+                        if let Err(error) = attempt {
+                            tracing::error!(%error, "what became of a webhook could not be noted");
+                        }
+                    }
                     () = tokio::time::sleep(wait) => {}
                     () = changed => {}
-                    () = runtime.inner.closing.cancelled() => return,
                 }
             }
         });
     }
 
-    /// Tries all letters that are due; when the next one is.
-    pub async fn deliver_due(&self, postman: &dyn Postman) -> Result<Option<Timestamp>, StoreError> {
-        let due = self.inner.store.due_letters(self.now(), AT_ONCE).await?;
-        let attempts = stream::iter(due).map(|letter| self.attempt(letter, postman));
-        let mut attempts = attempts.buffer_unordered(AT_ONCE as usize);
-        while let Some(attempt) = attempts.next().await {
-            attempt?;
+    /// Those that are due, as many as there is room for, and when the next one is. One that is on its way already is not
+    /// due, or refuses to set out twice.
+    async fn due_letters(&self, room: u64) -> Result<(Vec<Letter>, Option<Timestamp>), StoreError> {
+        if room == 0 {
+            return Ok((Vec::new(), None));
         }
-        self.inner.store.next_letter().await
+        let due = self.inner.store.due_letters(self.now(), room).await?;
+        let next = if due.is_empty() { self.inner.store.next_letter().await? } else { None };
+        Ok((due, next))
     }
 
     async fn attempt(&self, letter: Letter, postman: &dyn Postman) -> Result<(), StoreError> {

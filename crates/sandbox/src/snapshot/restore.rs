@@ -34,11 +34,30 @@ pub struct Restored {
 const TEMPORARY: &str = ".hart-restore.tmp";
 
 pub(super) fn restore(dirs: &ThreadDirs, store: &Store, manifest: &Manifest) -> Result<Restored> {
+    bring_back(dirs, store, manifest, false)
+}
+
+/// As [`restore`], but what has come to the uploads since stays: somebody has sent it, perhaps while a run was at work
+/// that is undone now.
+pub(super) fn restore_around_uploads(
+    dirs: &ThreadDirs,
+    store: &Store,
+    manifest: &Manifest,
+) -> Result<Restored> {
+    bring_back(dirs, store, manifest, true)
+}
+
+fn bring_back(
+    dirs: &ThreadDirs,
+    store: &Store,
+    manifest: &Manifest,
+    spares_uploads: bool,
+) -> Result<Restored> {
     let mut tree = tree::scan(dirs)?;
     if open_closed(&tree, manifest) {
         tree = tree::scan(dirs)?;
     }
-    let mut work = Work { store, tree: &tree, manifest, done: Restored::default() };
+    let mut work = Work { store, tree: &tree, manifest, spares_uploads, done: Restored::default() };
     work.delete();
     work.make();
     work.set_modes();
@@ -63,6 +82,7 @@ struct Work<'a> {
     store: &'a Store,
     tree: &'a Tree,
     manifest: &'a Manifest,
+    spares_uploads: bool,
     done: Restored,
 }
 
@@ -71,7 +91,7 @@ impl Work<'_> {
     fn delete(&mut self) {
         let tree = self.tree;
         for (path, seen) in tree.found.iter().rev() {
-            if below_closed(self.manifest, path) || self.stays(path, seen) {
+            if below_closed(self.manifest, path) || self.stays(path, seen) || self.is_spared(path) {
                 continue;
             }
             let flags = if matches!(seen.kind, Kind::Directory { .. }) {
@@ -84,6 +104,10 @@ impl Work<'_> {
                 Err(errno) => self.leave(path, errno),
             }
         }
+    }
+
+    fn is_spared(&self, path: &[u8]) -> bool {
+        self.spares_uploads && path.starts_with(b"uploads/") && !self.manifest.entries.contains_key(path)
     }
 
     fn stays(&self, path: &[u8], seen: &Seen) -> bool {

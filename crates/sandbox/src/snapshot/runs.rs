@@ -66,7 +66,7 @@ impl Snapshots {
         .await
     }
 
-    /// Makes the files as they were before a run.
+    /// Makes the files as they were before a run, but for uploads that have come since.
     pub async fn undo_run(&self, run: &RunId) -> Result<Restored> {
         let (note, run) = (self.note(run), run.clone());
         self.blocking(move |this| {
@@ -75,7 +75,7 @@ impl Snapshots {
                 return Ok(Restored::default());
             }
             let store = Store::open(&this.root())?;
-            restore::restore(&this.dirs, &store, &around.before(&store)?)
+            restore::restore_around_uploads(&this.dirs, &store, &around.before(&store)?)
         })
         .await
     }

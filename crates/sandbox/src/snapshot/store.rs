@@ -386,7 +386,14 @@ impl<'a> Worker<'a> {
 
     fn large(&mut self, file: &mut File) -> io::Result<Option<(u64, Content)>> {
         let temporary = self.store.root.join("objects").join(format!("{}.tmp", self.pack));
-        let mut copy = private().create(true).read(true).write(true).truncate(true).open(&temporary)?;
+        self.large_by_way_of(&temporary, file).inspect_err(|_| {
+            // Half a copy only takes the space that was too little for it.
+            let _ = std::fs::remove_file(&temporary);
+        })
+    }
+
+    fn large_by_way_of(&mut self, temporary: &Path, file: &mut File) -> io::Result<Option<(u64, Content)>> {
+        let mut copy = private().create(true).read(true).write(true).truncate(true).open(temporary)?;
         // A clone is one copy in no time; what is hashed is then the clone, which nobody writes to.
         let cloned = rustix::fs::ioctl_ficlone(&copy, &*file).is_ok();
         let mut hash = Sha256::new();
@@ -400,7 +407,7 @@ impl<'a> Worker<'a> {
             }
             size += read as u64;
             if size > MAX_FILE {
-                std::fs::remove_file(&temporary)?;
+                std::fs::remove_file(temporary)?;
                 return Ok(Some((size, Content::LeftOut { reason: "it grew too large".to_owned() })));
             }
             hash.update(bytes);
@@ -415,7 +422,7 @@ impl<'a> Worker<'a> {
         }
         copy.set_len(size)?;
         let hash = hex(&hash.finalize());
-        std::fs::rename(&temporary, self.store.object_path(&hash)?)?;
+        std::fs::rename(temporary, self.store.object_path(&hash)?)?;
         Ok(Some((size, Content::Object { hash })))
     }
 }
