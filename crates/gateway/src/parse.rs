@@ -58,10 +58,14 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        Bytes::from_request(request, state).await.map(Self).map_err(|error| match error.status() {
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| match error.status() {
             status @ StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(status, "Request body too large"),
             status => ApiError::new(status, error.body_text()),
-        })
+        })?;
+        match has_too_many_values(&bytes) {
+            true => Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "Too many values in request body")),
+            false => Ok(Self(bytes)),
+        }
     }
 }
 
@@ -94,6 +98,26 @@ impl<S: Send + Sync> FromRequest<S> for Fields {
         let fields = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(&uri);
         fields.map(|fields| Self(fields.0)).map_err(|_| unreadable(()))
     }
+}
+
+/// Each is a hundred times as large in memory as the two bytes it may be on the wire; texts and images are not.
+const MOST_VALUES: usize = 500_000;
+
+fn has_too_many_values(json: &[u8]) -> bool {
+    if json.len() < 2 * MOST_VALUES {
+        return false;
+    }
+    let (mut values, mut in_text, mut escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    values > MOST_VALUES
 }
 
 fn json(bytes: &[u8]) -> Result<Value, ApiError> {
@@ -239,5 +263,19 @@ pub(crate) fn selected(asked: &[String], keys: &[&str]) -> Result<(), ApiError> 
         Some(key) => {
             Err(ApiError::unprocessable(format!("`{key}` cannot be selected; {} can", keys.join(", "))))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_and_what_is_in_texts_is_not() {
+        let many = |value: &str| format!("[{}1]", format!("{value},").repeat(MOST_VALUES));
+        assert!(has_too_many_values(many("1").as_bytes()));
+        assert!(!has_too_many_values(many("1").get(..MOST_VALUES).unwrap().as_bytes()));
+        let text = format!(r#"{{"content": "{}\" , [{{"}}"#, "a, \\\\".repeat(MOST_VALUES));
+        assert!(!has_too_many_values(text.as_bytes()));
     }
 }

@@ -179,6 +179,14 @@ async fn streams_have_the_recorded_events_and_fields() {
             }
         };
         let ours = heard(&server, &thread, &name, &body).await;
+        for (event, data) in &ours {
+            // Old clients tell by it which words are of an agent inside of a call.
+            if let Some(("messages", inside)) = event.split_once('|') {
+                let place = data[1]["langgraph_checkpoint_ns"].as_str().unwrap();
+                assert!(place.starts_with(&format!("{inside}|model:")), "{place} in {inside}");
+                assert_eq!(data[1]["checkpoint_ns"], inside);
+            }
+        }
         let (ours, theirs) = (shapes(&ours), shapes(&frames(&recording)));
         if ours != theirs {
             different.push(format!("{name}\n  hart: {ours:#?}\n  recorded: {theirs:#?}"));

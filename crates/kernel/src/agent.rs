@@ -105,9 +105,11 @@ impl Agent {
     }
 
     fn opened(&self, mut steps: Vec<Step>) -> Opened {
-        let last = steps.last_mut().map(|step| (step.id.clone(), step.next.take()));
-        let (head, next) = last.unzip();
-        Opened { state: self.fold(steps), head, next: next.flatten() }
+        let (mut head, mut parent, mut next) = (None, None, None);
+        if let Some(last) = steps.last_mut() {
+            (head, parent, next) = (Some(last.id.clone()), last.parent.clone(), last.next.take());
+        }
+        Opened { state: self.fold(steps), head, parent, next }
     }
 
     /// The state that steps lead to.
@@ -130,7 +132,7 @@ impl Agent {
         as_node: Option<&str>,
         cx: &RunContext,
     ) -> Result<Reached, RunError> {
-        let Opened { mut state, head: parent, next: ahead } =
+        let Opened { mut state, head: parent, next: ahead, .. } =
             self.open(&cx.thread_id, cx.from.as_ref()).await?;
         let mut update = self.input(values).map_err(RunError::Input)?;
         let pause = state.get::<Paused>().cloned().flatten();
@@ -199,6 +201,8 @@ impl Agent {
 pub(crate) struct Opened {
     pub(crate) state: State,
     pub(crate) head: Option<CheckpointId>,
+    /// The step before it.
+    pub(crate) parent: Option<CheckpointId>,
     /// What was ahead there.
     pub(crate) next: Option<String>,
 }

@@ -37,6 +37,8 @@ pub(crate) struct Execution<'a> {
     state: State,
     /// The newest step of the log.
     head: Option<CheckpointId>,
+    /// The step before the one that the run came to.
+    parent: Option<CheckpointId>,
     /// What the thread had ahead when the run came to it.
     ahead: Option<String>,
     /// Where the loop is.
@@ -96,7 +98,7 @@ impl Hook {
 
 impl<'a> Execution<'a> {
     pub(crate) fn new(agent: &'a Agent, cx: &'a RunContext, opened: Opened, left: Option<Left>) -> Self {
-        let Opened { state, head, next: ahead } = opened;
+        let Opened { state, head, parent, next: ahead } = opened;
         let steps = left.as_ref().map_or(0, |left| left.steps);
         let recalls = cx.attempt > 1;
         Self {
@@ -104,6 +106,7 @@ impl<'a> Execution<'a> {
             cx,
             state,
             head,
+            parent,
             ahead,
             at: Node::BeforeAgent,
             entered: 0,

@@ -192,9 +192,9 @@ impl Runtime {
         });
         let runtime = Self { inner };
         if settings.adopt == Adopt::Everything {
-            runtime.inner.adopt_all().await?;
+            unless_full(runtime.inner.adopt_all().await)?;
         }
-        runtime.register_agents().await?;
+        unless_full(runtime.register_agents().await.map(|_| ()))?;
         let weak = Arc::downgrade(&runtime.inner);
         let mut keeper = runtime.inner.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         keeper.spawn(nodes::keep_alive(weak.clone()));
@@ -502,6 +502,19 @@ fn new_run(request: &StartRun, thread: &ThreadId, now: Timestamp) -> Run {
         base: request.checkpoint.clone(),
         idempotency_key: request.idempotency_key.clone(),
         fingerprint: request.fingerprint.clone(),
+    }
+}
+
+/// On a full disk there is much to read; what is to be written is tried again from time to time.
+fn unless_full(done: Result<(), StoreError>) -> Result<(), StoreError> {
+    match done {
+        Err(StoreError::Full) => {
+            tracing::error!(
+                "storage_full: the disk is full; what was left behind waits until there is space"
+            );
+            Ok(())
+        }
+        done => done,
     }
 }
 

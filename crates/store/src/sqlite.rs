@@ -57,6 +57,8 @@ pub struct SqliteStore {
 pub enum OpenError {
     #[error("{} is of a newer hart (its version is {found}, this one knows {known}); update hart", path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
+    #[error("{} is a database of another program's; put it aside, or set HART_HOME to another directory", path.display())]
+    Foreign { path: PathBuf },
     #[error(
         "{} is damaged: {finding}; put it aside and restore a backup (`hart backup` makes them)",
         path.display()

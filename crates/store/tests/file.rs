@@ -33,6 +33,20 @@ async fn a_file_of_a_newer_hart_is_left_alone() {
     assert!(matches!(error, OpenError::Newer { found: 999, .. }), "{error}");
 }
 
+#[tokio::test]
+async fn a_database_of_another_program_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("hart.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch("CREATE TABLE places (url TEXT)").unwrap();
+    drop(db);
+    let error = SqliteStore::open(&path).unwrap_err();
+    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+    assert_eq!(tables, 1);
+}
+
 /// Runs of before there were leases have no holder and no request; whoever opens the file may have them.
 #[tokio::test]
 async fn a_file_of_an_older_hart_is_brought_up_to_date() {

@@ -52,7 +52,7 @@ impl Execution<'_> {
         }
         self.take_in(update).await?;
         if self.unlogged.is_empty() {
-            self.tell_where_it_stands(None).await;
+            self.tell_where_it_stands(self.ahead.as_deref().map(Arc::from)).await;
             return Ok(goes_on);
         }
         // The user's words are safe before anything acts on them.
@@ -127,7 +127,8 @@ impl Execution<'_> {
     pub(super) async fn tell_where_it_stands(&self, next: Option<Arc<str>>) {
         let Some(checkpoint) = self.head.clone() else { return };
         let values = self.agent.snapshot(self.state.clone());
-        let reached = Reached { checkpoint, parent: None, source: StepSource::Input, next, values };
+        let parent = self.parent.clone();
+        let reached = Reached { checkpoint, parent, source: StepSource::Input, next, values };
         self.cx.emit(AgentEvent::Values(reached)).await;
     }
 

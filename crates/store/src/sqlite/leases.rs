@@ -20,15 +20,23 @@ use super::{SqliteStore, failure, runs, threads};
 impl Leases for SqliteStore {
     async fn join(&self, node: &NodeId) -> Result<(), StoreError> {
         let (presence, node) = (self.presence.clone(), node.clone());
-        self.write(move |db| {
-            db.prepare_cached(&format!("DELETE FROM nodes WHERE id NOT IN ({OWNERS})"))?.execute([])?;
+        let joined = self.write(move |db| {
             let mut statement = db.prepare_cached(OWNERS)?;
             let owners = statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
             presence.sweep(&owners);
             Ok(presence.join(&node))
-        })
-        .await?
-        .map_err(|error| StoreError::failed("this process cannot be made known beside the database", error))
+        });
+        joined.await?.map_err(|error| {
+            StoreError::failed("this process cannot be made known beside the database", error)
+        })?;
+        let tidy = self.write(|db| {
+            db.prepare_cached(&format!("DELETE FROM nodes WHERE id NOT IN ({OWNERS})"))?.execute([])
+        });
+        match tidy.await {
+            // Where there is no room to tidy up there is room to read.
+            Ok(_) | Err(StoreError::Full) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn beat(&self, node: &NodeId) -> Result<Vec<Held>, StoreError> {

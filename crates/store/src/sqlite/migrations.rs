@@ -49,8 +49,15 @@ pub(super) fn are_missing(connection: &Connection, path: &Path) -> Result<bool, 
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    if found == 0 && has_tables(connection).map_err(failed)? {
+        return Err(OpenError::Foreign { path: path.to_owned() });
+    }
     match found.cmp(&known) {
         Ordering::Greater => Err(OpenError::Newer { path: path.to_owned(), found, known }),
         ordering => Ok(ordering == Ordering::Less),
     }
+}
+
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
 }
