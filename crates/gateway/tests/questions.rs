@@ -44,6 +44,12 @@ async fn a_question_is_at_the_state_it_is_asked_in() {
         states.iter().map(|state| json!([state["metadata"]["step"], state["next"]])).collect()
     };
     let waiting = history().await;
+    let run = server.get(&format!("/threads/{id}/runs")).await[0]["run_id"].as_str().unwrap().to_owned();
+    let stream = format!("/threads/{id}/runs/{run}/stream?stream_mode=tasks");
+    let stream = server.request(reqwest::Method::GET, &stream).header("last-event-id", "-1");
+    let told = stream.send().await.unwrap().text().await.unwrap();
+    let task = waiting[0]["tasks"][0]["id"].as_str().unwrap();
+    assert!(told.contains(task), "the task that asks has one id: {task} in {told}");
     let first = [json!([1, ["tools"]]), json!([0, ["model"]]), json!([-1, ["__start__"]])];
     assert_eq!(steps(&waiting), first);
     assert_eq!(waiting[0]["interrupts"][0]["value"], json!({"question": "Deploy?"}));

@@ -218,7 +218,8 @@ async fn a_task_has_one_id_in_streams_and_states() {
     assert_eq!((&tasks[3]["id"], &tasks[3]["name"]), (&tasks[2]["id"], &json!("tools")));
     assert_eq!(tasks[3]["interrupts"][0]["value"], json!({"question": "Deploy?"}));
     let state = server.get(&format!("/threads/{thread}/state")).await;
-    assert_eq!(state["tasks"][0]["id"], checkpoints.last().unwrap()["tasks"][0]["id"]);
+    assert_eq!(state["tasks"][0]["id"], tasks[2]["id"]);
+    assert_eq!(checkpoints.last().unwrap()["tasks"][0]["id"], tasks[2]["id"]);
     assert_eq!(state["tasks"][0]["interrupts"], tasks[3]["interrupts"]);
     let threads = server.get(&format!("/threads/{thread}")).await;
     assert_eq!(threads["interrupts"][state["tasks"][0]["id"].as_str().unwrap()], tasks[3]["interrupts"]);

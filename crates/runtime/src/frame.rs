@@ -58,6 +58,8 @@ pub struct Renderer {
     inside: InsideStates,
     /// The agent inside of calls whose entry is rendered; empty for the run's own.
     within: String,
+    /// The newest step that came further.
+    reached: Option<CheckpointId>,
 }
 
 impl Renderer {
@@ -73,6 +75,7 @@ impl Renderer {
             chain: Chain::default(),
             inside: InsideStates::default(),
             within: String::new(),
+            reached: None,
         }
     }
 
@@ -101,11 +104,11 @@ impl Renderer {
         if !namespace.is_empty() && !self.children {
             return Vec::new();
         }
+        self.within(namespace);
         if let LogEvent::TaskStarted { task, .. } = &entry.logged.event
             && self.has(StreamMode::MessagesTuple)
         {
             // Made while the model is waited for, not when it speaks.
-            self.within(namespace);
             self.metadata(task);
         }
         let mut frames = Vec::new();
@@ -118,7 +121,6 @@ impl Renderer {
             let id = EventId { seq: entry.id.seq + frames.len() as u64, ..entry.id };
             frames.push(Frame { event, data, id });
         };
-        self.within(namespace);
         match &entry.logged.event {
             LogEvent::Started { attempt } => {
                 let data = json!({"run_id": self.run.id, "attempt": attempt, "thread_id": self.run.thread});
@@ -129,6 +131,9 @@ impl Renderer {
             }
             LogEvent::Values { step, interrupts } => {
                 let is_told = step.source.goes_further(step.next.as_deref());
+                if is_told && namespace.is_empty() {
+                    self.reached = Some(step.checkpoint.clone());
+                }
                 let is_asked = interrupts.as_ref().is_some_and(|asked| !asked.is_empty());
                 // A step that comes no further has nothing new but what is asked there.
                 if let (true, Some(values)) = (self.has(StreamMode::Values) && (is_told || is_asked), values)
@@ -331,7 +336,11 @@ impl Renderer {
     ) {
         let config = |id: &CheckpointId| json!({"configurable": self.place(id)});
         let state = values.map(Bytes::as_ref).unwrap_or_default();
-        let tasks = next_tasks(step.checkpoint.as_str(), step.next.as_deref(), state, interrupts);
+        // A task keeps its id when it stops to ask.
+        let further = step.source.goes_further(step.next.as_deref());
+        let begun = if further { None } else { self.reached.as_ref().or(step.parent.as_ref()) };
+        let begun = begun.unwrap_or(&step.checkpoint);
+        let tasks = next_tasks(begun.as_str(), step.next.as_deref(), state, interrupts);
         let task = |task: NextTask| {
             let interrupts: Vec<Value> = task.interrupts.iter().map(asked).collect();
             json!({"id": task.id, "name": task.name, "interrupts": interrupts, "state": null})

@@ -10,7 +10,7 @@ use axum::extract::{MatchedPath, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hart_runtime::port::{Created, RunQuery, StoreError, ThreadPatch, ThreadQuery, ThreadSort, contains};
-use hart_runtime::{Lifetime, StateError, Thread};
+use hart_runtime::{Lifetime, StateError, Thread, ThreadState};
 use hart_types::{IfExists, PruneStrategy, RunId, RunStatus, ThreadId, ThreadStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -397,7 +397,11 @@ fn extractable(wanted: &BTreeMap<String, String>) -> ApiResult<()> {
 /// With what it has come to.
 async fn full(gateway: &Gateway, row: &Thread) -> ApiResult<Value> {
     let state = gateway.runtime.state(&row.id, None).await?;
-    let mut shown = thread::json(row, Some(&state));
+    with_state(gateway, row, &state).await
+}
+
+async fn with_state(gateway: &Gateway, row: &Thread, state: &ThreadState) -> ApiResult<Value> {
+    let mut shown = thread::json(row, Some(state));
     if row.status == ThreadStatus::Interrupted
         && state.interrupts.is_empty()
         && was_stopped(gateway, row).await?
@@ -425,7 +429,7 @@ async fn listed(gateway: &Gateway, row: &Thread) -> ApiResult<Value> {
             tracing::warn!(thread = %row.id, %error, "a thread is listed without its state");
             Ok(thread::json(row, None))
         }
-        state => Ok(thread::json(row, Some(&state?))),
+        state => with_state(gateway, row, &state?).await,
     }
 }
 

@@ -62,7 +62,9 @@ pub(crate) fn asked(interrupt: &Interrupt) -> Value {
 /// What is to be done at the state.
 pub(crate) fn tasks(state: &ThreadState) -> Vec<NextTask> {
     let Some(step) = &state.step else { return Vec::new() };
-    next_tasks(step.id.as_str(), step.next.as_deref(), &state.values, &state.interrupts)
+    // A task keeps its id when it stops to ask.
+    let begun = step.stands_for.as_ref().unwrap_or(&step.id);
+    next_tasks(begun.as_str(), step.next.as_deref(), &state.values, &state.interrupts)
 }
 
 fn task_json(state: &ThreadState, task: &NextTask) -> Value {

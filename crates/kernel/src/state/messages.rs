@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::message_list::MessageList;
-use super::spelling::plain;
+use super::spelling::{made_by_langchain, plain};
 use super::{ReduceError, Scope, StateKey};
 
 /// The conversation. Values are shared, so a snapshot of a long thread costs pointers, not text.
@@ -136,6 +136,9 @@ pub(crate) fn check_messages(said: &Value) -> Result<(), serde_json::Error> {
                 KINDS.join(", ")
             )));
         }
+        if let Some(Err(why)) = message.as_object().and_then(made_by_langchain) {
+            return Err(refused(why));
+        }
         if let Some(content @ (Value::Number(_) | Value::Bool(_) | Value::Object(_))) = message.get("content")
         {
             return Err(refused(format!(
@@ -179,6 +182,6 @@ fn coerce(item: Value) -> Result<Message, serde_json::Error> {
             }
             _ => Err(serde::de::Error::custom("a message given as a list must be `[role, content]`")),
         },
-        object => serde_json::from_value(plain(object).map_err(serde::de::Error::custom)?),
+        object => serde_json::from_value(plain(object)),
     }
 }

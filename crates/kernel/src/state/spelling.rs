@@ -1,24 +1,28 @@
 //! The ways in which clients spell a message, and the one in which threads keep it.
 //!
-//! Invariant: what a client said is not lost to its spelling: it is understood, or refused.
+//! Invariant: what a client says is not lost to its spelling: it is understood, or refused. What a log holds is read.
 
 use serde_json::{Map, Value, json};
 
 /// As LangChain's objects and OpenAI's calls are spelt in a thread; anything else stays as it is.
-pub(super) fn plain(message: Value) -> Result<Value, String> {
-    let Value::Object(mut message) = message else { return Ok(message) };
-    if message.get("type").and_then(Value::as_str) == Some("constructor") {
-        message = built(message)?;
+pub(super) fn plain(message: Value) -> Value {
+    let Value::Object(mut message) = message else { return message };
+    if let Some(Ok(made)) = made_by_langchain(&message) {
+        message = made;
     }
     let mut kinds = ["type", "role"].iter().filter_map(|key| message.get(*key)?.as_str());
     if kinds.any(|kind| matches!(kind, "ai" | "assistant")) {
         respell_calls(&mut message);
     }
-    Ok(message.into())
+    message.into()
 }
 
-/// An object of LangChain's as it writes itself: the name of its class, and what it was made from.
-fn built(mut message: Map<String, Value>) -> Result<Map<String, Value>, String> {
+/// What an object of LangChain's stands for, as it writes itself: the name of its class, and what it was made from.
+pub(super) fn made_by_langchain(message: &Map<String, Value>) -> Option<Result<Map<String, Value>, String>> {
+    (message.get("type").and_then(Value::as_str) == Some("constructor")).then(|| made(message))
+}
+
+fn made(message: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     let class = message.get("id").and_then(Value::as_array).and_then(|id| id.last()).and_then(Value::as_str);
     let kind = match class.unwrap_or_default() {
         "HumanMessage" | "HumanMessageChunk" => "human",
@@ -30,11 +34,12 @@ fn built(mut message: Map<String, Value>) -> Result<Map<String, Value>, String> 
         "RemoveMessage" => "remove",
         other => return Err(format!("`{other}` is no message of LangChain's")),
     };
-    let Some(Value::Object(mut made)) = message.remove("kwargs") else {
+    let Some(Value::Object(said)) = message.get("kwargs") else {
         return Err(format!("a {kind} message without `kwargs` says nothing"));
     };
-    made.insert("type".to_owned(), kind.into());
-    Ok(made)
+    let mut said = said.clone();
+    said.insert("type".to_owned(), kind.into());
+    Ok(said)
 }
 
 /// OpenAI has a call's arguments as text inside of `function`. Text that is no object makes a call that is answered with
@@ -76,6 +81,7 @@ fn respell_calls(message: &mut Map<String, Value>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::messages::check_messages;
     use super::*;
     use crate::MessageWrites;
 
@@ -103,8 +109,9 @@ mod tests {
             json!([{"name": "ls", "args": {}, "id": "c1", "type": "tool_call"}])
         );
         assert!(said.iter().all(|message| message.get("lc").is_none() && message.get("kwargs").is_none()));
-        let unknown = serde_json::from_value::<MessageWrites>(json!([object("Document", json!({}))]));
-        assert!(unknown.unwrap_err().to_string().contains("`Document` is no message"));
+        let unknown = object("Document", json!({}));
+        assert!(check_messages(&unknown).unwrap_err().to_string().contains("`Document` is no message"));
+        assert_eq!(kept(unknown)[0]["type"], "constructor", "a log may hold it");
     }
 
     #[test]

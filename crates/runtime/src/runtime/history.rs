@@ -108,6 +108,7 @@ impl Runtime {
             && let Some(before) = self.step_info(thread, &parent).await?
         {
             step.parent.clone_from(&before.parent);
+            step.stands_for = Some(parent);
             at = before;
         }
         Ok(step)
