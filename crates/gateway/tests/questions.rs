@@ -3,6 +3,7 @@
 use hart_models::ScriptedTurn;
 use serde_json::{Value, json};
 
+use crate::recorded_runs::frames;
 use crate::support::Server;
 
 /// A server, and a thread on it whose first question is open.
@@ -171,6 +172,34 @@ async fn messages_are_heard_in_every_spelling() {
     let values = server.post(&path, run(told)).await;
     let call = json!({"name": "get_weather", "args": {"city": "x"}, "id": "t1", "type": "tool_call"});
     assert_eq!(values["messages"][2]["tool_calls"], json!([call]));
+    server.close().await;
+}
+
+/// Each call is told for itself, also where several were made together.
+#[tokio::test]
+async fn calls_made_together_are_told_one_by_one_and_failures_end_their_task() {
+    let call = |id: &str| hart_types::ToolCall::new(id, "nothing_of_the_kind", serde_json::Map::new());
+    let server = Server::playing(vec![ScriptedTurn::calls([call("a"), call("b")])]).await;
+    let id = server.thread().await;
+    let modes = json!(["updates", "tasks", "messages-tuple"]);
+    let body = json!({"assistant_id": "agent", "input": user("hi"), "stream_mode": modes});
+    let stream = server.request(reqwest::Method::POST, &format!("/threads/{id}/runs/stream"));
+    let told = stream.body(body.to_string()).send().await.unwrap().text().await.unwrap();
+    let events = frames(&told);
+    let of = |name: &str| {
+        events.iter().filter(|(event, _)| event == name).map(|(_, data)| data).collect::<Vec<_>>()
+    };
+    let results = of("updates").into_iter().filter_map(|update| update["tools"]["messages"].as_array());
+    let lengths: Vec<usize> = results.map(Vec::len).collect();
+    assert_eq!(lengths, [1, 1]);
+    let of_tools: Vec<&Value> = of("messages").into_iter().filter(|told| told[0]["type"] == "tool").collect();
+    let paths: Vec<&Value> = of_tools.iter().map(|told| &told[1]["langgraph_path"]).collect();
+    assert_eq!(paths, [&json!(["__pregel_push", 0, false]), &json!(["__pregel_push", 1, false])]);
+    // The model has nothing more to say, which is a failure here.
+    let tasks = of("tasks");
+    let last = tasks.last().unwrap();
+    assert_eq!(last["name"], "model");
+    assert!(last["error"]["message"].is_string() && last["error"]["error"].is_string(), "{last}");
     server.close().await;
 }
 

@@ -54,7 +54,7 @@ fn asked(recording: &str) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
-fn frames(text: &str) -> Vec<(String, Value)> {
+pub(crate) fn frames(text: &str) -> Vec<(String, Value)> {
     let field =
         |block: &str, name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let blocks = text.replace("\r\n", "\n");

@@ -64,7 +64,7 @@ pub enum LogEvent {
     TaskFinished {
         task: Task,
         result: Box<RawValue>,
-        error: Option<String>,
+        error: Option<Failure>,
         /// It has not come to its end: it asks this.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         interrupts: Vec<Interrupt>,
@@ -121,6 +121,9 @@ pub struct Task {
     /// `model` or `tools`.
     pub node: String,
     pub step: i64,
+    /// Which of the calls made together it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
     /// Whom it asks, if it asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<AskedModel>,

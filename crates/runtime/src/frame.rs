@@ -291,6 +291,10 @@ impl Renderer {
             false => (format!("{}|{own}", self.within), self.within.clone()),
         };
         let graph = self.run.metadata.get("graph_id").cloned().unwrap_or_default();
+        let path = match task.place {
+            Some(place) => json!(["__pregel_push", place, false]),
+            None => json!(["__pregel_pull", task.node]),
+        };
         let mut metadata = json!({
             "created_by": "system",
             "thread_id": self.run.thread,
@@ -300,7 +304,7 @@ impl Renderer {
             "langgraph_step": task.step,
             "langgraph_node": task.node,
             "langgraph_triggers": triggers(task),
-            "langgraph_path": ["__pregel_pull", task.node],
+            "langgraph_path": path,
             "langgraph_checkpoint_ns": whole,
             "checkpoint_ns": outer,
         });

@@ -43,8 +43,12 @@ struct Voice {
     asked: Option<AskedModel>,
     /// The task whose fragments come, named once for all of them.
     speaking: Option<Task>,
+    /// Whether the model has yet to answer.
+    is_asked: bool,
     /// Calls that were begun and have no result yet.
     running: Vec<(ToolCallId, Task)>,
+    /// How many calls of the batch were begun.
+    begun: usize,
     /// Whether the step is a batch of tool calls.
     in_tools: bool,
     node: String,
@@ -72,6 +76,20 @@ impl RunSink {
     /// Tells whoever looks at all runs how this one ended.
     pub(crate) fn ended(&self, status: RunStatus, error: Option<&Failure>) {
         self.watch.ended(status, &self.totals(), error);
+    }
+
+    /// What was under way when the run failed.
+    pub(crate) fn broken_off(&self, why: &Failure) -> Vec<LogEvent> {
+        let tasks = self.with(&[], |voice| {
+            let asked = std::mem::take(&mut voice.is_asked).then(|| voice.model_task());
+            let calls = std::mem::take(&mut voice.running);
+            asked.into_iter().chain(calls.into_iter().map(|(_, task)| task)).collect::<Vec<_>>()
+        });
+        let failed = |task| {
+            let error = Some(why.clone());
+            LogEvent::TaskFinished { task, result: empty(), error, interrupts: Vec::new() }
+        };
+        tasks.into_iter().map(failed).collect()
     }
 
     /// Goes on where the log of earlier attempts ends.
@@ -186,7 +204,9 @@ impl Voice {
                 self.speaking = None;
                 self.at_work = true;
                 self.in_tools = false;
+                self.is_asked = true;
                 self.running.clear();
+                self.begun = 0;
                 vec![LogEvent::TaskStarted { task: self.model_task(), input: empty() }]
             }
             AgentEvent::MessageChunk(chunk) => {
@@ -219,7 +239,8 @@ impl Voice {
             AgentEvent::ToolStarted(call) => {
                 (self.at_work, self.in_tools, self.speaking) = (true, true, None);
                 let id = call.id.clone().unwrap_or_else(|| "".into());
-                let task = self.tool_task(&id);
+                let task = Task { place: Some(self.begun), ..self.tool_task(&id) };
+                self.begun += 1;
                 self.running.push((id, task.clone()));
                 vec![LogEvent::TaskStarted { task, input: raw(&call) }]
             }
@@ -282,9 +303,13 @@ impl Voice {
             return Vec::new();
         }
         let told = LogEvent::Updates { node: node.to_owned(), update: raw(update) };
+        if node == "tools" {
+            return one_by_one(update);
+        }
         if node != "model" {
             return vec![told];
         }
+        self.is_asked = false;
         let (task, result) = (self.model_task(), raw(update));
         vec![LogEvent::TaskFinished { task, result, error: None, interrupts: Vec::new() }, told]
     }
@@ -305,8 +330,11 @@ impl Voice {
 
     fn tool_finished(&mut self, message: &Message) -> Vec<LogEvent> {
         let call = message.as_tool_result().map_or_else(|| "".into(), |result| result.tool_call_id.clone());
-        let task = self.tool_task(&call);
-        self.running.retain(|(running, _)| *running != call);
+        let begun = self.running.iter().position(|(running, _)| *running == call);
+        let task = match begun {
+            Some(at) => self.running.remove(at).1,
+            None => self.tool_task(&call),
+        };
         self.told.extend(message.id.clone());
         let result = raw(&json!({ "messages": [message] }));
         vec![
@@ -357,13 +385,31 @@ impl Voice {
     }
 
     fn task(&self, node: &str, call: &str) -> Task {
-        Task { id: task_id(&self.head, node, call), node: node.to_owned(), step: self.step(), model: None }
+        let id = task_id(&self.head, node, call);
+        Task { id, node: node.to_owned(), step: self.step(), place: None, model: None }
     }
 }
 
 #[derive(serde::Deserialize)]
 struct Named {
     id: Option<MessageId>,
+}
+
+/// What each call wrote, as if each were a node of its own; what is nobody's in particular comes with the last.
+fn one_by_one(update: &Map<String, Value>) -> Vec<LogEvent> {
+    let whole =
+        |update: &Map<String, Value>| LogEvent::Updates { node: "tools".to_owned(), update: raw(update) };
+    let mut rest = update.clone();
+    let Some(Value::Array(messages)) = rest.remove("messages") else { return vec![whole(update)] };
+    let last = messages.len().saturating_sub(1);
+    let one = |(nth, message): (usize, Value)| {
+        let mut own = Map::from_iter([("messages".to_owned(), json!([message]))]);
+        if nth == last {
+            own.extend(std::mem::take(&mut rest));
+        }
+        whole(&own)
+    };
+    messages.into_iter().enumerate().map(one).collect()
 }
 
 /// A batch of calls all of which ask has written nothing.

@@ -70,7 +70,8 @@ impl Chain {
                     tell(&inside(&node, task, text(&call, "name")), "on_tool_end", data);
                 }
             }
-            LogEvent::TaskFinished { interrupts, .. } if !interrupts.is_empty() => {}
+            LogEvent::TaskFinished { interrupts, error, .. } if !interrupts.is_empty() || error.is_some() => {
+            }
             LogEvent::TaskFinished { task, result, .. } => {
                 let node = node(run, task, metadata.as_deref());
                 if task.node == "model" {

@@ -151,9 +151,9 @@ impl EventRenderer {
                 let data = json!({"id": task.id, "name": task.node, "error": null, "result": {}, "interrupts": asked});
                 out.say(Channel::Tasks, namespace, &data);
             }
-            LogEvent::TaskFinished { task, result, error, .. } => {
-                self.finished(namespace, task, result, error.as_deref(), &mut out);
-            }
+            // Told with the failure of the run.
+            LogEvent::TaskFinished { error: Some(_), .. } => {}
+            LogEvent::TaskFinished { task, result, .. } => self.finished(namespace, task, result, &mut out),
             LogEvent::Custom { data } => custom(namespace, data, &mut out),
             // What is asked inside a call is asked by the run, too.
             LogEvent::Paused { .. } if !namespace.is_empty() => {}
@@ -247,14 +247,7 @@ impl EventRenderer {
         out.say(Channel::Tasks, namespace, &data);
     }
 
-    fn finished(
-        &mut self,
-        namespace: &[String],
-        task: &Task,
-        result: &RawValue,
-        error: Option<&str>,
-        out: &mut Out<'_>,
-    ) {
+    fn finished(&mut self, namespace: &[String], task: &Task, result: &RawValue, out: &mut Out<'_>) {
         self.calls.remove(&below(namespace, task));
         if task.node == "model"
             && let Some(spoken) = self.spoken.remove(namespace)
@@ -266,7 +259,7 @@ impl EventRenderer {
             spoken.finish(whole, &mut |data| out.say(Channel::Messages, namespace, &data));
         }
         let data = json!({
-            "id": task.id, "name": task.node, "error": error, "result": result, "interrupts": [],
+            "id": task.id, "name": task.node, "error": null, "result": result, "interrupts": [],
         });
         out.say(Channel::Tasks, namespace, &data);
     }

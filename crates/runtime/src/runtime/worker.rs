@@ -267,8 +267,10 @@ async fn settle<'a>(
     let end = end_of(inner, sink, outcome, live);
     sink.ended(end.status, end.error.as_ref());
     // Whoever hears why it failed finds that in its record.
+    let broken_off = end.error.as_ref().map(|why| sink.broken_off(why)).unwrap_or_default();
     let failed = end.error.clone().map(LogEvent::Failed);
-    let last_words = failed.into_iter().chain([LogEvent::Ended { status: end.status }]).collect();
+    let last_words =
+        broken_off.into_iter().chain(failed).chain([LogEvent::Ended { status: end.status }]).collect();
     if rolled_back {
         if keeps_files {
             told(sink, "workspace_not_restored", inner.workspaces.undo_run(files, &run.id).await).await;
