@@ -160,7 +160,7 @@ impl App {
         self.copy_thread(&original, thread.clone(), store.as_ref()).await?;
         let (from, to) = (workspace(&original, &original.thread), workspace(&original, &thread));
         let files = ThreadFiles::new(Arc::clone(&self.workshop.sandboxes));
-        files.copy(&from, &to).await.map_err(|error| ReplayError::Files(error.message))?;
+        files.copy(&from, &to).await.map_err(|error| ReplayError::Files(error.to_string()))?;
         let runtime = wire::runtime_of(&self.workshop, Arc::new(agents), store, Adopt::InTheWay).await?;
         begin(runtime, start, deck, Arc::clone(&self.workshop), cancel, original.status).await
     }

@@ -42,7 +42,7 @@ impl Workspaces for ThreadFiles {
         let restored = self.snapshots(of).undo_run(run).await.map_err(failed)?;
         match restored.left.as_slice() {
             [] => Ok(()),
-            left => Err(WorkspaceError { message: format!("not as before: {}", left.join("; ")) }),
+            left => Err(WorkspaceError::Failed(format!("not as before: {}", left.join("; ")))),
         }
     }
 
@@ -52,10 +52,13 @@ impl Workspaces for ThreadFiles {
 
     async fn delete(&self, of: &Workspace) -> Result<(), WorkspaceError> {
         let deleted = self.sandboxes.delete_files(&of.thread, &of.user).await;
-        deleted.map_err(|error| WorkspaceError { message: error.to_string() })
+        deleted.map_err(|error| WorkspaceError::Failed(error.to_string()))
     }
 }
 
 fn failed(error: SnapshotError) -> WorkspaceError {
-    WorkspaceError { message: error.to_string() }
+    match error.is_full() {
+        true => WorkspaceError::Full,
+        false => WorkspaceError::Failed(error.to_string()),
+    }
 }

@@ -152,10 +152,10 @@ fn started(frame: &StreamFrame) -> Vec<Event> {
     #[derive(Deserialize)]
     struct Started {
         name: String,
-        input: ToolCall,
+        input: Vec<ToolCall>,
     }
     match serde_json::from_slice::<Started>(&frame.data) {
-        Ok(started) if started.name == "tools" => vec![Event::ToolStarted(started.input)],
+        Ok(started) if started.name == "tools" => started.input.into_iter().map(Event::ToolStarted).collect(),
         _ => Vec::new(),
     }
 }

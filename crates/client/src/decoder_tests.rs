@@ -63,7 +63,7 @@ fn tools_pauses_and_failures() {
         &mut decoder,
         &[
             frame("tasks", json!({"id": "t", "name": "model", "input": {}})),
-            frame("tasks", json!({"id": "t", "name": "tools", "input": call})),
+            frame("tasks", json!({"id": "t", "name": "tools", "input": [call]})),
             frame("custom", json!({"type": "tool_progress", "tool_call_id": "c1", "text": "a"})),
             frame("custom", json!({"type": "mine"})),
             frame("messages", json!([result, {}])),

@@ -97,5 +97,6 @@ pub fn router_of(
         .with_state(gateway)
         .layer(axum::middleware::from_fn_with_state(access, guard::watch))
         .layer(axum::extract::DefaultBodyLimit::max(settings.body_limit))
+        .layer(axum::Extension(parse::BodyLimit(settings.body_limit)))
         .layer(axum::middleware::from_fn_with_state(settings, request::attend))
 }

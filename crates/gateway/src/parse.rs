@@ -4,7 +4,7 @@
 
 use std::convert::Infallible;
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode};
 use hart_runtime::port::Order;
@@ -50,6 +50,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Bodies<T> {
     }
 }
 
+/// The most bytes of a body that is read at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimit(pub(crate) usize);
+
 /// A body as it came.
 #[derive(Debug)]
 pub(crate) struct Raw(pub(crate) Bytes);
@@ -58,8 +62,14 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let too_large = || ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "Request body too large");
+        // What says it is too large is not waited for.
+        let limit = request.extensions().get::<BodyLimit>().map_or(usize::MAX, |limit| limit.0);
+        if usize::try_from(request.body().size_hint().lower()).is_ok_and(|declared| declared > limit) {
+            return Err(too_large());
+        }
         let bytes = Bytes::from_request(request, state).await.map_err(|error| match error.status() {
-            status @ StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(status, "Request body too large"),
+            StatusCode::PAYLOAD_TOO_LARGE => too_large(),
             status => ApiError::new(status, error.body_text()),
         })?;
         match has_too_many_values(&bytes) {

@@ -4,7 +4,7 @@
 
 mod assistants;
 mod commands;
-mod crons;
+pub(crate) mod crons;
 mod docs;
 mod events;
 mod graphs;

@@ -32,9 +32,16 @@ pub enum ServeError {
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
+    patience: Duration,
 }
 
 impl Listener {
+    /// How long a connection may stay open on which nothing is asked, or only half of a request.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// With the port that the system chose, where it was left to it.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -55,7 +62,7 @@ pub async fn listen(address: SocketAddr) -> Result<Listener, ServeError> {
     };
     let socket = open().map_err(|source| ServeError::Bind { address, source })?;
     let address = socket.local_addr().map_err(ServeError::Io)?;
-    Ok(Listener { socket, address })
+    Ok(Listener { socket, address, patience: PATIENCE })
 }
 
 /// Serves until `stop`. `ready` hears the address, which matters when the port was left to the system.
@@ -75,9 +82,8 @@ pub async fn serve(
 #[cfg(target_os = "linux")]
 const NOT_SENT: u32 = 32 << 10;
 
-/// How long a connection may stay open on which nothing is asked, or only half. Longer than clients keep one that they do
-/// not use, so that none is closed under a request.
-const BETWEEN_REQUESTS: Duration = Duration::from_secs(120);
+/// Longer than clients keep a connection that they do not use, so that none is closed under a request.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Serves on a socket that listens already, until `stop`. One version of HTTP and nothing to find out which: a reader that
 /// waits for hours costs what hyper keeps for it, and no more.
@@ -85,7 +91,7 @@ pub async fn serve_on(listener: Listener, router: Router, stop: CancellationToke
     // A router that had yet to be given its state would be taken apart and copied for every connection, 250 KB each.
     let service = TowerToHyperService::new(router.with_state(()));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(BETWEEN_REQUESTS);
+    http.timer(TokioTimer::new()).header_read_timeout(listener.patience);
     let connections = TaskTracker::new();
     loop {
         let stream = tokio::select! {

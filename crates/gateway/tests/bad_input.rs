@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 
 use hart_gateway::{Access, Settings};
+use hart_testkit::in_time;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::support::Server;
 
@@ -431,5 +434,29 @@ async fn fields_that_change_nothing_are_read_nonetheless() {
         let (status, answer) = ask(&server, &method, path, &body.to_string()).await;
         assert_eq!(status.as_u16(), 422, "{field} at {path}: {answer}");
     }
+    server.close().await;
+}
+
+/// Small on the wire and a hundred times that in memory.
+#[tokio::test]
+async fn bodies_of_millions_of_values_are_too_large() {
+    let server = Server::new(&[]).await;
+    let ones = format!("{}1", "1,".repeat(600_000));
+    let body = format!(r#"{{"metadata": {{"ones": [{ones}]}}}}"#);
+    assert_eq!(ask(&server, &Method::POST, "/threads", &body).await.0, StatusCode::PAYLOAD_TOO_LARGE);
+    let text = format!(r#"{{"metadata": {{"ones": "{ones}"}}}}"#);
+    assert_eq!(ask(&server, &Method::POST, "/threads", &text).await.0, StatusCode::OK, "a text is one value");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn a_body_that_says_it_is_too_large_is_not_waited_for() {
+    let server = Server::new(&[]).await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let head = "POST /threads HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    in_time("an answer", stream.read_exact(&mut answer)).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
     server.close().await;
 }

@@ -21,6 +21,11 @@ async fn a_cron_is_made_found_changed_and_ended() {
     assert_eq!(made["assistant_id"], "fe096781-5601-53d2-b2f6-0d3403f7e9ca");
     assert_eq!((&made["thread_id"], &made["on_run_completed"]), (&Value::Null, &json!("delete")));
     assert_eq!(made["payload"]["input"], json!({"messages": []}));
+    assert_eq!(made["payload"]["config"], json!({"configurable": {"cron_id": id}}));
+    assert_eq!(
+        (&made["timezone"], &made["payload"]["timezone"]),
+        (&json!("Europe/Paris"), &made["timezone"])
+    );
     assert_eq!(made["end_time"], "2199-01-01T00:00:00.000000+00:00");
     assert!(made["next_run_date"].as_str().unwrap().ends_with("-12-31T23:00:00.000000+00:00"), "{made}");
     let path = format!("/runs/crons/{id}");
@@ -30,14 +35,14 @@ async fn a_cron_is_made_found_changed_and_ended() {
     let (status, changed) = server.call(Method::PATCH, &path, change).await;
     assert_eq!((status, &changed["enabled"]), (StatusCode::OK, &json!(false)));
     assert_eq!(changed["payload"]["input"], json!({"messages": ["x"]}));
-    assert_eq!(changed["metadata"], json!({"c": 1, "d": 2}));
+    assert_eq!((&changed["metadata"], &changed["timezone"]), (&json!({"c": 1, "d": 2}), &json!("UTC")));
     assert!(changed["next_run_date"].as_str().unwrap().ends_with("-01-01T00:00:00.000000+00:00"));
     assert_eq!(server.call(Method::PATCH, &path, json!({})).await.0, StatusCode::BAD_REQUEST);
 
     let thread = server.post("/threads", json!({})).await;
     let thread = thread["thread_id"].as_str().unwrap();
     let on_thread = server.post(&format!("/threads/{thread}/runs/crons"), yearly(json!({}))).await;
-    assert_eq!(on_thread["thread_id"], thread);
+    assert_eq!((&on_thread["thread_id"], &on_thread["timezone"]), (&json!(thread), &Value::Null));
     assert_eq!(server.post("/runs/crons/count", json!({})).await, json!(2));
     let found =
         server.post("/runs/crons/search", json!({"thread_id": thread, "assistant_id": "agent"})).await;

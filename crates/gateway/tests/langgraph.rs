@@ -86,6 +86,17 @@ async fn items_are_kept_beside_the_threads() {
     let none = server.post("/store/items/search", search(json!({"n": {"$gt": 2}}))).await;
     assert!(none["items"].as_array().unwrap().is_empty());
     assert_eq!(server.post("/store/namespaces", json!({})).await["namespaces"], json!([["a", "b"]]));
+    for (pattern, found) in [
+        (json!({"prefix": ["*", "b"]}), true),
+        (json!({"prefix": ["a", "*"], "suffix": ["*"]}), true),
+        (json!({"suffix": ["a", "*"]}), true),
+        (json!({"prefix": ["a", "*", "*"]}), false),
+        (json!({"prefix": ["*", "c"]}), false),
+        (json!({"suffix": ["a"]}), false),
+    ] {
+        let namespaces = server.post("/store/namespaces", pattern.clone()).await;
+        assert_eq!(namespaces["namespaces"] == json!([["a", "b"]]), found, "{pattern}");
+    }
     let (status, _) =
         server.call(Method::DELETE, "/store/items", json!({"namespace": ["a", "b"], "key": "k"})).await;
     assert_eq!(status, StatusCode::NO_CONTENT);

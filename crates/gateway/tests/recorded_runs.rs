@@ -112,9 +112,15 @@ fn shape((event, data): &(String, Value)) -> String {
             let update = data.as_object().unwrap().iter().next().unwrap();
             format!("{} {:?}", update.0, keys(update.1))
         }
-        _ => format!("{:?}", keys(data)),
+        _ => format!("{:?} {}", keys(data), signed(data)),
     };
     format!("{} {fields}", name.join("|"))
+}
+
+/// Who said what.
+fn signed(state: &Value) -> String {
+    let said = state["messages"].as_array().into_iter().flatten();
+    said.map(|message| format!("{} by {}, ", message["type"], message["name"])).collect()
 }
 
 fn shapes(frames: &[(String, Value)]) -> Vec<String> {
@@ -216,13 +222,15 @@ async fn a_task_has_one_id_in_streams_and_states() {
     // The call's, which is done with a question.
     assert_eq!(checkpoints[2]["tasks"][0]["id"], tasks[2]["id"]);
     assert_eq!((&tasks[3]["id"], &tasks[3]["name"]), (&tasks[2]["id"], &json!("tools")));
+    assert_eq!(tasks[2]["input"][0]["name"], "ask_human");
     assert_eq!(tasks[3]["interrupts"][0]["value"], json!({"question": "Deploy?"}));
     let state = server.get(&format!("/threads/{thread}/state")).await;
     assert_eq!(state["tasks"][0]["id"], tasks[2]["id"]);
     assert_eq!(checkpoints.last().unwrap()["tasks"][0]["id"], tasks[2]["id"]);
-    assert_eq!(state["tasks"][0]["interrupts"], tasks[3]["interrupts"]);
+    let told = json!([{"id": tasks[3]["interrupts"][0]["id"], "value": tasks[3]["interrupts"][0]["value"]}]);
+    assert_eq!(state["tasks"][0]["interrupts"], told);
     let threads = server.get(&format!("/threads/{thread}")).await;
-    assert_eq!(threads["interrupts"][state["tasks"][0]["id"].as_str().unwrap()], tasks[3]["interrupts"]);
+    assert_eq!(threads["interrupts"][state["tasks"][0]["id"].as_str().unwrap()], told);
     // What came of a task is beside it in the history.
     let body = json!({"assistant_id": "agent", "command": {"resume": "yes"}});
     server.post(&format!("/threads/{thread}/runs/wait"), body).await;

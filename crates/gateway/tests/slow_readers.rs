@@ -43,6 +43,20 @@ async fn hundreds_of_clients_may_come_at_once() {
 }
 
 #[tokio::test]
+async fn whoever_asks_nothing_or_half_is_not_waited_for_for_ever() {
+    let listener = hart_gateway::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let (address, stop) = (listener.address(), tokio_util::sync::CancellationToken::new());
+    let listener = listener.patience(Duration::from_millis(50));
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(hart_gateway::serve_on(listener, axum::Router::new(), stop));
+    for said in ["", "GET /ok HTTP/1.1\r\nHos", "GET /ok HTTP/1.1\r\nhost: localhost\r\n\r\n"] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        stream.read_to_end(&mut Vec::new()).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_reader_that_sleeps_holds_up_nobody_and_finds_everything_when_it_wakes() {
     let words: Vec<String> = (0..WORDS).map(|n| format!("w{n}")).collect();
     let text = words.join(" ");

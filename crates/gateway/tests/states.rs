@@ -2,6 +2,7 @@
 
 use hart_kernel::{ModelError, ModelErrorKind};
 use hart_models::ScriptedTurn;
+use hart_types::Message;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -248,5 +249,69 @@ async fn a_run_told_to_stop_behind_the_model_stands_before_the_tools() {
     server.post(&format!("/threads/{id}/runs/wait"), asked).await;
     let state = server.get(&format!("/threads/{id}/state")).await;
     assert_eq!((&state["next"], &state["values"]["messages"][3]["content"]), (&json!([]), &json!("done")));
+    server.close().await;
+}
+
+#[tokio::test]
+async fn threads_made_by_runs_say_what_the_runs_say() {
+    let server = Server::new(&["one"]).await;
+    let id = "0b5a9d6e-6a1c-4a53-9a6c-3a54c1f3a009";
+    let mut start = says("a");
+    start["if_not_exists"] = json!("create");
+    start["metadata"] = json!({"user": "bob"});
+    server.post(&format!("/threads/{id}/runs/wait"), start).await;
+    let found = server.post("/threads/search", json!({"metadata": {"user": "bob"}})).await;
+    assert_eq!(found[0]["thread_id"], id);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn where_to_start_from_may_be_in_the_configuration() {
+    let server = Server::new(&["one", "two", "three"]).await;
+    let id = server.thread().await;
+    let path = format!("/threads/{id}/runs/wait");
+    server.post(&path, says("a")).await;
+    let at = server.get(&format!("/threads/{id}/state")).await["checkpoint_id"].clone();
+    server.post(&path, says("b")).await;
+    let mut start = says("c");
+    start["config"] = json!({"configurable": {"checkpoint_id": at}});
+    assert_eq!(texts(&server.post(&path, start).await), ["a", "one", "c", "three"]);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn whoever_waits_is_told_where() {
+    let server = Server::new(&["one", "two"]).await;
+    let id = server.thread().await;
+    server.post(&format!("/threads/{id}/runs/wait"), says("a")).await;
+    let run = server.get(&format!("/threads/{id}/runs")).await[0]["run_id"].as_str().unwrap().to_owned();
+    let join = format!("/threads/{id}/runs/{run}/join");
+    let joined = server.request(Method::GET, &join).send().await.unwrap();
+    assert_eq!(joined.headers()["location"], join);
+    let alone = server.request(Method::POST, "/runs/wait").body(says("b").to_string()).send().await.unwrap();
+    let place = alone.headers()["content-location"].to_str().unwrap();
+    assert_eq!(alone.headers()["location"].to_str().unwrap(), format!("{place}/join"));
+    server.close().await;
+}
+
+/// DeerFlow's frontend reads it there, and takes the words of a stream from its fragments, those of a state from states.
+#[tokio::test]
+async fn what_a_model_thought_is_told_alike_in_fragments_and_states() {
+    let content = json!([{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "yes"}]);
+    let said: Message = serde_json::from_value(json!({"type": "ai", "content": content})).unwrap();
+    let server = Server::playing(vec![said.into()]).await;
+    let id = server.thread().await;
+    let values = server.post(&format!("/threads/{id}/runs/wait"), says("a")).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    for state in [&values, &state["values"]] {
+        let answer = &state["messages"][1];
+        assert_eq!(answer["additional_kwargs"], json!({"reasoning_content": "hm"}));
+        assert_eq!((&answer["content"], &answer["name"]), (&content, &json!("agent")));
+    }
+    // What a client has read it may write.
+    let answer = json!({"values": {"messages": [state["values"]["messages"][1]]}});
+    server.post(&format!("/threads/{id}/state"), answer).await;
+    let again = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(again["values"], state["values"]);
     server.close().await;
 }

@@ -24,6 +24,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Agent {
     pub(crate) name: Arc<str>,
+    pub(crate) signature: Arc<str>,
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) system: Option<Arc<str>>,
     pub(crate) settings: ModelSettings,
@@ -42,6 +43,7 @@ impl Agent {
     pub fn builder(model: Arc<dyn ChatModel>) -> AgentBuilder {
         AgentBuilder {
             name: "agent".into(),
+            signature: None,
             model,
             system: None,
             settings: ModelSettings::default(),
@@ -222,6 +224,7 @@ impl fmt::Debug for Agent {
 #[must_use = "call `build`"]
 pub struct AgentBuilder {
     name: Arc<str>,
+    signature: Option<Arc<str>>,
     model: Arc<dyn ChatModel>,
     system: Option<Arc<str>>,
     settings: ModelSettings,
@@ -239,6 +242,12 @@ impl AgentBuilder {
     /// Who the model's calls come from; recordings are keyed by it.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// The `name` of its answers, where it is not its own.
+    pub fn signature(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.signature = Some(name.into());
         self
     }
 
@@ -297,6 +306,7 @@ impl AgentBuilder {
         }
         let (tools, specs, aliases) = merge_tools(self.tools, &self.chain)?;
         Ok(Agent {
+            signature: self.signature.unwrap_or_else(|| Arc::clone(&self.name)),
             name: self.name,
             model: self.model,
             system: self.system,

@@ -46,7 +46,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepSource {
-    /// Nothing was written: the state as the run found it.
+    /// The state as the run found it, without the question that was left open there.
     Start,
     Input,
     Model,

@@ -328,7 +328,7 @@ impl<'a> Execution<'a> {
             }
             Err(source) => return Err(self.keep_partial(source).await.into()),
         };
-        let mut all = Update::none().messages(MessageWrites::append([message]));
+        let mut all = Update::none().messages(MessageWrites::append([self.signed(message)]));
         all.extend(update);
         Ok(self.obey("model", all.into()).await?)
     }
@@ -342,11 +342,18 @@ impl<'a> Execution<'a> {
         if let Some(mut message) = partial.filter(|message| !message.content.is_empty()) {
             message.body = Body::Ai(Ai::default());
             message.response_metadata.insert("incomplete".to_owned(), Value::Bool(true));
-            if let Err(error) = self.apply("model", Update::none().messages(message)).await {
+            let kept = Update::none().messages(self.signed(message));
+            if let Err(error) = self.apply("model", kept).await {
                 tracing::warn!(%error, "the beginning of a broken answer could not be kept");
             }
         }
         RunError::hook("a wrapper of the model call", source)
+    }
+
+    /// Says whose answer it is; its fragments do not.
+    fn signed(&self, mut message: Message) -> Message {
+        message.name.get_or_insert_with(|| self.agent.signature.as_ref().to_owned());
+        message
     }
 
     /// Runs the pending calls concurrently; their results enter the thread in call order.

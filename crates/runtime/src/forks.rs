@@ -98,7 +98,6 @@ mod tests {
             parent: parent.map(Into::into),
             run: format!("run-{id}").as_str().into(),
             run_metadata: serde_json::Map::new(),
-            stands_for: None,
             source,
             number: 0,
             created_at: Timestamp::UNIX_EPOCH,

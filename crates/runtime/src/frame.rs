@@ -104,7 +104,7 @@ impl Renderer {
         if !namespace.is_empty() && !self.children {
             return Vec::new();
         }
-        self.within(namespace);
+        self.enter(namespace);
         if let LogEvent::TaskStarted { task, .. } = &entry.logged.event
             && self.has(StreamMode::MessagesTuple)
         {
@@ -148,9 +148,13 @@ impl Renderer {
                     self.state = values.cloned();
                 }
             }
-            LogEvent::ChildValues { kept, values } if self.has(StreamMode::Values) => {
+            LogEvent::ChildValues { kept, values }
+                if self.has(StreamMode::Values) || self.tells_of(StreamMode::Tasks) =>
+            {
                 let whole = self.inside.whole(namespace, *kept, values);
-                add("values".into(), Bytes::copy_from_slice(whole.get().as_bytes()));
+                if self.has(StreamMode::Values) {
+                    add("values".into(), Bytes::copy_from_slice(whole.get().as_bytes()));
+                }
             }
             LogEvent::Updates { node, update } if self.has(StreamMode::Updates) => {
                 add("updates".into(), object(node, update));
@@ -161,19 +165,15 @@ impl Renderer {
             LogEvent::Chunk { task, message } => self.message(task, message, true, &mut add),
             LogEvent::Message { task, message } => self.message(task, message, false, &mut add),
             LogEvent::TaskStarted { task, input } if self.tells_of(StreamMode::Tasks) => {
-                // A call has its arguments; the model has all that was said.
-                let state = self.state.as_deref().filter(|_| task.node == "model" && namespace.is_empty());
-                let state = state.and_then(|state| serde_json::from_slice::<Box<RawValue>>(state).ok());
                 let payload = json!({
-                    "id": task.id, "name": task.node, "input": state.as_ref().unwrap_or(input), "triggers": triggers(task),
-                    "metadata": self.about_run(),
+                    "id": task.id, "name": task.node, "input": self.given(task, namespace, input),
+                    "triggers": triggers(task), "metadata": self.about_run(),
                 });
                 self.add_debugged(StreamMode::Tasks, "task", task.step, payload, entry, &mut add);
             }
             LogEvent::TaskFinished { task, result, error, interrupts }
                 if self.tells_of(StreamMode::Tasks) =>
             {
-                let interrupts: Vec<Value> = interrupts.iter().map(asked).collect();
                 let payload = json!({
                     "id": task.id, "name": task.node, "error": error, "result": result, "interrupts": interrupts,
                 });
@@ -259,8 +259,8 @@ impl Renderer {
         }
     }
 
-    /// Whose the next entry is.
-    fn within(&mut self, namespace: &[String]) {
+    /// What is rendered next is of the agent that the namespace names.
+    fn enter(&mut self, namespace: &[String]) {
         if namespace.is_empty() && self.within.is_empty() {
             return;
         }
@@ -318,6 +318,18 @@ impl Renderer {
         metadata
     }
 
+    /// What a task has to work with: a call has itself, the model has all that was said.
+    fn given(&self, task: &Task, namespace: &[String], input: &RawValue) -> Value {
+        let parsed = |json: &[u8]| serde_json::from_slice::<Value>(json).ok();
+        if task.node != "model" {
+            return json!([parsed(input.get().as_bytes())]);
+        }
+        if !namespace.is_empty() {
+            return json!({"messages": self.inside.said(namespace)});
+        }
+        self.state.as_deref().and_then(parsed).unwrap_or_else(|| json!({}))
+    }
+
     /// What is said about a run wherever it is told of.
     fn about_run(&self) -> Value {
         json!({
@@ -345,10 +357,7 @@ impl Renderer {
         let begun = if further { None } else { self.reached.as_ref().or(step.parent.as_ref()) };
         let begun = begun.unwrap_or(&step.checkpoint);
         let tasks = next_tasks(begun.as_str(), step.next.as_deref(), state, interrupts);
-        let task = |task: NextTask| {
-            let interrupts: Vec<Value> = task.interrupts.iter().map(asked).collect();
-            json!({"id": task.id, "name": task.name, "interrupts": interrupts, "state": null})
-        };
+        let task = |task: NextTask| json!({"id": task.id, "name": task.name, "interrupts": task.interrupts, "state": null});
         let tasks: Vec<Value> = tasks.into_iter().map(task).collect();
         let values: Option<Box<RawValue>> = serde_json::from_slice(state).ok();
         let next: Vec<&str> = tasks.iter().filter_map(|task| task.get("name")?.as_str()).collect();
@@ -400,11 +409,6 @@ fn triggers(task: &Task) -> [String; 1] {
         "tools" => ["__pregel_push".to_owned()],
         node => [format!("branch:to:{node}")],
     }
-}
-
-/// A question, as tasks have it.
-fn asked(interrupt: &Interrupt) -> Value {
-    json!({"value": interrupt.value, "id": interrupt.id})
 }
 
 fn task_of(event: &LogEvent) -> Option<&Task> {

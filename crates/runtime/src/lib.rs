@@ -12,6 +12,7 @@ mod forks;
 mod frame;
 mod journal;
 pub mod port;
+mod reasoning;
 mod recall;
 mod record;
 pub mod recording;

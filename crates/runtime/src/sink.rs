@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::{AgentEvent, EventSink, Interrupt, MessageList, Reached, StepSource, async_trait};
 use hart_types::{Message, MessageId, RunId, RunStatus, ToolCallId, UsageMetadata};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::event::{AskedModel, LogEvent, Logged, StepRef, Task, empty, raw};
 use crate::port::StepInfo;
+use crate::reasoning;
 use crate::tape::{Entry, Tape};
 use crate::tasks::{shared_out, task_id};
 use crate::telemetry::RunWatch;
@@ -302,16 +304,22 @@ impl Voice {
         if node == "input" || is_void(update) {
             return Vec::new();
         }
-        let told = LogEvent::Updates { node: node.to_owned(), update: raw(update) };
         if node == "tools" {
             return one_by_one(update);
         }
+        let told = |update| LogEvent::Updates { node: node.to_owned(), update };
         if node != "model" {
-            return vec![told];
+            return vec![told(raw(update))];
         }
         self.is_asked = false;
-        let (task, result) = (self.model_task(), raw(update));
-        vec![LogEvent::TaskFinished { task, result, error: None, interrupts: Vec::new() }, told]
+        let mut update = update.clone();
+        if let Some(Value::Array(said)) = update.get_mut("messages") {
+            said.iter_mut().for_each(reasoning::show);
+        }
+        let (task, result) = (self.model_task(), raw(&update));
+        let finished =
+            LogEvent::TaskFinished { task, result: result.clone(), error: None, interrupts: Vec::new() };
+        vec![told(result), finished]
     }
 
     /// The calls that ask stay without a result.
@@ -349,7 +357,7 @@ impl Voice {
             let kept = self.shown.common_prefix(messages);
             self.shown = messages.clone();
             let mut values = Map::new();
-            let new: Vec<&Message> = messages.iter_from(kept).map(AsRef::as_ref).collect();
+            let new: Vec<Box<RawValue>> = messages.iter_from(kept).map(|new| reasoning::shown(new)).collect();
             values.insert("messages".to_owned(), json!(new));
             values.extend(reached.values.rest_to_json());
             return LogEvent::ChildValues { kept, values: raw(&values) };

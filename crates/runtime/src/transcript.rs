@@ -8,6 +8,8 @@ use hart_kernel::{Step, Timestamp};
 use hart_types::{CheckpointId, RunId};
 use serde_json::Value;
 
+use crate::reasoning;
+
 /// A message, and where it stands in the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
@@ -19,7 +21,7 @@ pub struct Said {
     pub step: CheckpointId,
     /// The step before that one.
     pub before: Option<CheckpointId>,
-    /// As the state has it.
+    /// As the state shows it.
     pub message: Value,
 }
 
@@ -78,7 +80,9 @@ pub(crate) fn read(steps: &[Step]) -> Vec<Said> {
             }
         }
     }
-    said.into_iter().flatten().collect()
+    let mut said: Vec<Said> = said.into_iter().flatten().collect();
+    said.iter_mut().for_each(|said| reasoning::show(&mut said.message));
+    said
 }
 
 /// The state key, as the kernel calls it.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::event::raw;
 use crate::frame::in_blocks;
+use crate::reasoning;
 
 /// How messages are spelled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -72,7 +73,7 @@ impl ValuesEncoder {
         last.messages.truncate(same);
         last.messages.extend(list.iter_from(same).map(|message| {
             Arc::from(match self.spelling {
-                Spelling::State => raw(message),
+                Spelling::State => reasoning::shown(message),
                 Spelling::Blocks => raw(&in_blocks(serde_json::to_value(message).unwrap_or_default())),
             })
         }));

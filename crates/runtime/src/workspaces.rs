@@ -1,6 +1,7 @@
 //! The files of a thread, as far as its runs and its copies concern them.
 //!
-//! Invariant: a run never fails because its files could not be remembered; that they could not is said.
+//! Invariant: a run never fails because its files could not be remembered; that they could not is said. Where it is for
+//! want of room, it waits.
 
 use hart_types::{RunId, ThreadId, UserId};
 
@@ -13,9 +14,11 @@ pub struct Workspace {
 
 /// Why files are not as they should be, for the operator and the client.
 #[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct WorkspaceError {
-    pub message: String,
+pub enum WorkspaceError {
+    #[error("the disk is full")]
+    Full,
+    #[error("{0}")]
+    Failed(String),
 }
 
 #[hart_kernel::async_trait]

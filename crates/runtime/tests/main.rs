@@ -12,6 +12,7 @@ mod clocks;
 mod crashes;
 mod crons;
 mod delegation;
+mod files;
 mod making;
 mod on_its_way;
 mod processes;

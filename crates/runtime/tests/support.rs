@@ -34,6 +34,14 @@ impl World {
         Self { runtime: open(path, settings).await, _dir: None }
     }
 
+    /// With files of this kind.
+    pub(crate) async fn keeping(workspaces: impl Workspaces) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let parts = parts(&dir.path().join("hart.db"), Arc::new(SystemClock));
+        let parts = Parts { workspaces: Arc::new(workspaces), ..parts };
+        Self { runtime: Runtime::open(parts).await.unwrap(), _dir: Some(dir) }
+    }
+
     pub(crate) fn of(runtime: Runtime) -> Self {
         Self { runtime, _dir: None }
     }
@@ -77,13 +85,16 @@ async fn open(path: &Path, settings: Settings) -> Runtime {
 
 /// By another clock.
 pub(crate) async fn open_at(path: &Path, clock: Arc<dyn Clock>, settings: Settings) -> Runtime {
-    let parts = Parts {
+    Runtime::open_with(parts(path, clock), settings).await.unwrap()
+}
+
+fn parts(path: &Path, clock: Arc<dyn Clock>) -> Parts {
+    Parts {
         store: Arc::new(SqliteStore::open(path).unwrap()),
         agents: Arc::new(Agents),
         workspaces: Arc::new(NoWorkspaces),
         clock,
-    };
-    Runtime::open_with(parts, settings).await.unwrap()
+    }
 }
 
 pub(crate) fn says(thread: &str, words: &str) -> StartRun {

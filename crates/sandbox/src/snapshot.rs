@@ -20,6 +20,7 @@ pub use diff::{ChangeLimits, ChangeStatus, ChangeSummary, ChangedFile, Workspace
 pub use restore::Restored;
 
 use crate::dirs::ThreadDirs;
+use restore::NewUploads;
 use store::Store;
 
 /// The snapshots of one thread.
@@ -69,6 +70,12 @@ pub enum SnapshotError {
 }
 
 impl SnapshotError {
+    /// Whether it was for want of room on the disk.
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
+
     fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io { doing, source }
     }
@@ -98,7 +105,7 @@ impl Snapshots {
         let id = id.clone();
         self.blocking(move |this| {
             let store = Store::open(&this.root())?;
-            restore::restore(&this.dirs, &store, &store.load(&id)?)
+            restore::restore(&this.dirs, &store, &store.load(&id)?, NewUploads::Go)
         })
         .await
     }

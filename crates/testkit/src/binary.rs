@@ -131,13 +131,27 @@ impl Hart {
     }
 
     /// Gives it a file system of that size at `home`, which no other process sees but through `/proc/PID/root`.
-    pub fn on_a_disk_of(mut self, home: &Path, size: &str) -> Self {
-        const MOUNT: &str = r#"mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@""#;
+    pub fn on_a_disk_of(self, home: &Path, size: &str) -> Self {
+        self.mounting("", home, size)
+    }
+
+    /// The same, with what is at `home` already and a file `filler` that takes all that is left.
+    pub fn on_a_full_disk_of(self, home: &Path, size: &str) -> Self {
+        self.mounting(r#"cp -a "$2/." "$3"; cat /dev/zero >"$3/filler" 2>/dev/null;"#, home, size)
+    }
+
+    fn mounting(mut self, fill: &str, home: &Path, size: &str) -> Self {
+        let mount = format!(
+            r#"mount -t tmpfs -o size="$1" tmpfs "$3" && {{ {fill} mount --move "$3" "$2"; }} && shift 3 && exec "$@""#
+        );
+        let beside = home.with_extension("disk");
+        std::fs::create_dir_all(&beside).expect("a place to mount at");
         let is_root = std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0);
         let alone = if is_root { "--mount" } else { "--map-root-user" };
         let bin = std::mem::replace(&mut self.bin, "unshare".into());
-        let wrap = [alone, "--mount", "sh", "-c", MOUNT, "sh", size].map(OsString::from);
-        self.args = wrap.into_iter().chain([home.into(), bin.into()]).chain(self.args).collect();
+        let wrap = [alone, "--mount", "sh", "-c", &mount, "sh", size].map(OsString::from);
+        let places = [home.into(), beside.into(), bin.into()];
+        self.args = wrap.into_iter().chain(places).chain(self.args).collect();
         self
     }
 

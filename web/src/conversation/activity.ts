@@ -117,8 +117,9 @@ export function hear(activity: Activity, event: unknown, now: number): Activity 
 
 /** A `tasks` event: the start of a tool's task tells whose it is. */
 export function hearTask(activity: Activity, event: unknown): Activity {
-  if (!isObject(event) || !isObject(event.input)) return activity;
-  const [task, call] = [text(event.id), text(event.input.id)];
+  if (!isObject(event) || !Array.isArray(event.input)) return activity;
+  const called: unknown = event.input[0];
+  const [task, call] = [text(event.id), isObject(called) ? text(called.id) : undefined];
   if (!task || !call || activity.owners[task] === call) return activity;
   return { ...activity, owners: { ...activity.owners, [task]: call } };
 }

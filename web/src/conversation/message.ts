@@ -54,9 +54,7 @@ export function textOf(message: ChatMessage): string {
 }
 
 export function reasoningOf(message: ChatMessage): string {
-  const extra = message.additional_kwargs?.reasoning_content;
   const parts: string[] = [];
-  if (typeof extra === "string") parts.push(extra);
   for (const block of blocks(message)) {
     if (block.type === "reasoning") parts.push(reasoningBlock(block));
     else if (block.type === "thinking" && typeof block.thinking === "string") parts.push(block.thinking);
@@ -64,7 +62,10 @@ export function reasoningOf(message: ChatMessage): string {
       for (const match of block.text.matchAll(THINK)) parts.push(match[1] ?? "");
     }
   }
-  return parts.filter((part) => part.trim() !== "").join("\n\n");
+  const thought = parts.filter((part) => part.trim() !== "").join("\n\n");
+  const told = message.additional_kwargs?.reasoning_content;
+  // States tell it both ways, fragments only this one.
+  return thought || (typeof told === "string" && told.trim() !== "" ? told : "");
 }
 
 function reasoningBlock(block: Block): string {

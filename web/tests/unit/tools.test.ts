@@ -97,7 +97,7 @@ test("events beside the messages add up, and unknown ones change nothing", () =>
 
 test("what a subagent says in its own namespace goes to the card of its call", () => {
   const said = { model: { messages: [{ type: "ai", content: "inside" }] } };
-  let activity = hearTask(QUIET, { id: "task-1", name: "tools", input: { id: "call-1", name: "task" } });
+  let activity = hearTask(QUIET, { id: "task-1", name: "tools", input: [{ id: "call-1", name: "task" }] });
   activity = hearUpdate(activity, said, ["tools:task-1"]);
   expect(activity.inner["call-1"]).toEqual([{ text: "inside", tools: [] }]);
   expect(hearUpdate(activity, said, undefined)).toBe(activity);

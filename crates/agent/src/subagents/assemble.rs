@@ -113,6 +113,7 @@ fn kind(
     let max_turns = it.max_turns.or(config.max_turns).unwrap_or(it.usual_turns);
     let agent = Agent::builder(Arc::clone(model))
         .name(format!("subagent:{}", it.name))
+        .signature(it.name.as_str())
         .system_prompt(prompt(around.features, &it))
         .settings(settings)
         .tools(tools)

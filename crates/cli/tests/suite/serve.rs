@@ -80,6 +80,15 @@ fn receive(stream: &mut TcpStream, until: Option<&str>) -> String {
     told
 }
 
+/// The thread's runs, once none of them is at work.
+fn ended(served: &Served) -> String {
+    eventually_here("the run ends", || {
+        let runs = served.ask("GET", &format!("/threads/{THREAD}/runs"), "", &json!({}));
+        let waits = [r#""status":"running""#, r#""status":"pending""#].iter().any(|it| runs.contains(it));
+        (!waits).then_some(runs)
+    })
+}
+
 pub(super) fn question() -> Value {
     json!({"assistant_id": "lead_agent", "input": {"messages": [{"role": "user", "content": "hello"}]}})
 }
@@ -410,6 +419,33 @@ fn a_full_disk_makes_runs_wait_and_loses_nothing() {
     let _ = served.process.wait().success();
 }
 
+/// A run is cut off, and the server that takes it up finds no room on the disk.
+#[test]
+fn a_server_starts_on_a_full_disk_and_goes_on_when_there_is_room() {
+    let bench = Bench::with([Turn::new().text("half ").hang_after(1), Turn::new().text("The whole answer.")]);
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let served = Served::start(bench.hart());
+    served.ask("POST", "/threads", "", &json!({"thread_id": THREAD}));
+    let mut stream = served.request("POST", &format!("/threads/{THREAD}/runs/stream"), "", &question());
+    read_until(&mut stream, "event: ");
+    eventually_here("a request", || (!bench.server.requests().is_empty()).then_some(()));
+    served.process.kill();
+    let _ = served.process.wait();
+
+    let home = bench.dir.path().join(".hart");
+    let served = Served::start(bench.hart().on_a_full_disk_of(&home, "8m"));
+    let thread = served.ask("GET", &format!("/threads/{THREAD}/state"), "", &json!({}));
+    assert!(thread.starts_with("HTTP/1.1 200") && thread.contains("hello"), "reading goes on: {thread}");
+    let refused = served.ask("POST", "/threads", "", &json!({}));
+    assert!(refused.starts_with("HTTP/1.1 507"), "{refused}");
+    let inside = Path::new("/proc").join(served.process.pid().to_string()).join("root");
+    std::fs::remove_file(inside.join(home.strip_prefix("/").unwrap()).join("filler")).unwrap();
+    let runs = ended(&served);
+    assert!(runs.contains(r#""status":"success""#), "{runs}");
+    let thread = served.ask("GET", &format!("/threads/{THREAD}/state"), "", &json!({}));
+    assert!(thread.contains("The whole answer."), "{thread}");
+}
+
 #[test]
 fn a_run_that_was_cut_off_goes_on_after_a_restart_unless_it_may_not() {
     for (options, status, calls) in [(&[][..], "success", 2), (&["--no-resume"][..], "error", 1)] {
@@ -426,11 +462,7 @@ fn a_run_that_was_cut_off_goes_on_after_a_restart_unless_it_may_not() {
         let _ = served.process.wait();
 
         let served = Served::start_with(bench.hart(), options);
-        let ended = eventually_here("the run ends", || {
-            let runs = served.ask("GET", &format!("/threads/{THREAD}/runs"), "", &json!({}));
-            let waits = [r#""status":"running""#, r#""status":"pending""#].iter().any(|it| runs.contains(it));
-            (!waits).then_some(runs)
-        });
+        let ended = ended(&served);
         assert!(ended.contains(&format!(r#""status":"{status}""#)), "{options:?}: {ended}");
         assert_eq!(bench.server.requests().len(), calls, "{options:?}");
     }
@@ -452,11 +484,7 @@ fn a_server_that_stops_is_no_client_that_leaves() {
         let _ = served.process.wait();
 
         let served = Served::start(bench.hart());
-        let ended = eventually_here("the run ends", || {
-            let runs = served.ask("GET", &format!("/threads/{THREAD}/runs"), "", &json!({}));
-            let waits = [r#""status":"running""#, r#""status":"pending""#].iter().any(|it| runs.contains(it));
-            (!waits).then_some(runs)
-        });
+        let ended = ended(&served);
         assert!(ended.contains(r#""status":"success""#), "{way}: {ended}");
     }
 }

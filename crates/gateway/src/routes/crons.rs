@@ -38,8 +38,11 @@ enum OnRunCompleted {
     Keep,
 }
 
-/// Keys of the body that are not for the run.
-const TIMING: &[&str] = &["schedule", "timezone", "end_time", "on_run_completed", "enabled"];
+/// Keys of the body that are not for the run. That a zone was asked for is kept there: the usual one is not told of.
+const TIMING: &[&str] = &["schedule", "end_time", "on_run_completed", "enabled"];
+
+/// Where nothing else was said.
+pub(crate) const UTC: &str = "UTC";
 
 pub(crate) async fn create(
     State(gateway): State<Gateway>,
@@ -75,7 +78,7 @@ async fn make(
         thread,
         user: checked.user,
         schedule,
-        timezone: timing.timezone.clone().unwrap_or_else(|| "UTC".to_owned()),
+        timezone: timing.timezone.clone().unwrap_or_else(|| UTC.to_owned()),
         end_time: timing.end_time()?,
         metadata: metadata_of(&payload),
         payload,

@@ -18,7 +18,10 @@ pub(crate) async fn info() -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "name": "hart",
-        "flags": {"assistants": true, "crons": true, "langsmith": false, "strict_resume": true},
+        "flags": {
+            "assistants": true, "crons": true, "langsmith": false, "langsmith_tracing_replicas": false,
+            "langsmith_tracing_session_on_runs": false, "strict_resume": true,
+        },
         "host": {
             "kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null, "tenant_id": null
         },

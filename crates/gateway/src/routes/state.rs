@@ -63,16 +63,13 @@ pub(crate) struct StateWrite {
 impl StateWrite {
     /// What comes in as `__input__` is not in the state until `__start__`, which then says it again, has taken it in.
     pub(super) fn say_input_once(writes: &mut [Self]) {
-        let mut again = writes
-            .iter()
-            .skip(1)
-            .map(|write| write.as_node.as_deref() == Some("__start__"))
-            .collect::<Vec<_>>();
-        again.push(false);
-        for (write, again) in writes.iter_mut().zip(again) {
-            if again && write.as_node.as_deref() == Some("__input__") {
+        let mut is_said_again = false;
+        for write in writes.iter_mut().rev() {
+            let node = write.as_node.as_deref();
+            if is_said_again && node == Some("__input__") {
                 write.values = None;
             }
+            is_said_again = node == Some("__start__");
         }
     }
 

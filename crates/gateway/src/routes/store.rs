@@ -142,15 +142,28 @@ pub(crate) async fn namespaces(
     State(gateway): State<Gateway>,
     Body(body): Body<Namespaces>,
 ) -> ApiResult<Json<Value>> {
-    let all = gateway.runtime.store().namespaces(&body.prefix, gateway.runtime.now()).await?;
+    let said = body.prefix.iter().position(|label| label == ANY).unwrap_or(body.prefix.len());
+    let said = body.prefix.get(..said).unwrap_or_default();
+    let all = gateway.runtime.store().namespaces(said, gateway.runtime.now()).await?;
     let mut found: Vec<Vec<String>> = all
         .into_iter()
-        .filter(|name| name.ends_with(&body.suffix))
+        .filter(|name| begins(name.iter(), body.prefix.iter()))
+        .filter(|name| begins(name.iter().rev(), body.suffix.iter().rev()))
         .map(|name| name.into_iter().take(body.max_depth.unwrap_or(usize::MAX)).collect())
         .collect();
     found.dedup();
     let page: Vec<_> = found.into_iter().skip(body.offset).take(body.limit.unwrap_or(100)).collect();
     Ok(Json(json!({ "namespaces": page })))
+}
+
+/// Stands for any one label.
+const ANY: &str = "*";
+
+fn begins<'a>(
+    mut name: impl Iterator<Item = &'a String>,
+    mut pattern: impl Iterator<Item = &'a String>,
+) -> bool {
+    pattern.all(|wanted| name.next().is_some_and(|label| wanted == ANY || wanted == label))
 }
 
 /// Equality, or an object of `$` operators.

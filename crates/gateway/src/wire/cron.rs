@@ -6,6 +6,7 @@ use hart_runtime::port::Cron;
 use serde_json::{Map, Value, json};
 
 use super::time;
+use crate::routes::crons::UTC;
 
 pub(crate) fn json(cron: &Cron) -> Value {
     json!({
@@ -15,7 +16,7 @@ pub(crate) fn json(cron: &Cron) -> Value {
         "user_id": cron.user,
         "end_time": cron.end_time.map(time),
         "schedule": cron.schedule,
-        "timezone": cron.timezone,
+        "timezone": timezone(cron),
         "payload": payload(cron),
         "next_run_date": cron.next_run.map(time),
         "metadata": cron.metadata,
@@ -31,8 +32,22 @@ fn payload(cron: &Cron) -> Map<String, Value> {
     let mut payload = cron.payload.clone();
     payload.insert("assistant_id".to_owned(), json!(cron.assistant));
     payload.insert("schedule".to_owned(), json!(cron.schedule));
-    payload.insert("timezone".to_owned(), json!(cron.timezone));
+    if let Some(timezone) = timezone(cron) {
+        payload.insert("timezone".to_owned(), timezone.into());
+    }
+    let config = payload.entry("config").or_insert_with(|| json!({}));
+    if let Some(config) = config.as_object_mut()
+        && let Some(options) = config.entry("configurable").or_insert_with(|| json!({})).as_object_mut()
+    {
+        options.insert("cron_id".to_owned(), json!(cron.id));
+    }
     payload
+}
+
+/// The one that was asked for.
+fn timezone(cron: &Cron) -> Option<&str> {
+    let asked = cron.payload.get("timezone").and_then(Value::as_str);
+    asked.or_else(|| Some(cron.timezone.as_str()).filter(|timezone| *timezone != UTC))
 }
 
 pub(crate) const KEYS: &[&str] = &[

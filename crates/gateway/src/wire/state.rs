@@ -63,7 +63,7 @@ pub(crate) fn asked(interrupt: &Interrupt) -> Value {
 pub(crate) fn tasks(state: &ThreadState) -> Vec<NextTask> {
     let Some(step) = &state.step else { return Vec::new() };
     // A task keeps its id when it stops to ask.
-    let begun = step.stands_for.as_ref().unwrap_or(&step.id);
+    let begun = state.stands_for.as_ref().unwrap_or(&step.id);
     next_tasks(begun.as_str(), step.next.as_deref(), &state.values, &state.interrupts)
 }
 

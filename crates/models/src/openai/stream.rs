@@ -299,15 +299,10 @@ impl Usage {
             .and_then(|details| details.cached_tokens)
             .or(self.prompt_cache_hit_tokens)
             .or(self.cached_tokens);
-        if cache_read.is_some() || cache_creation.is_some() {
-            let details = InputTokenDetails { cache_read, cache_creation, extra: Map::new() };
-            usage.input_token_details = Some(details);
-        }
-        if let Some(CompletionDetails { reasoning_tokens: Some(reasoning) }) = self.completion_tokens_details
-        {
-            usage.output_token_details =
-                Some(OutputTokenDetails { reasoning: Some(reasoning), extra: Map::new() });
-        }
+        let reasoning = self.completion_tokens_details.and_then(|details| details.reasoning_tokens);
+        // LangChain tells of both kinds, also where nothing is known.
+        usage.input_token_details = Some(InputTokenDetails { cache_read, cache_creation, extra: Map::new() });
+        usage.output_token_details = Some(OutputTokenDetails { reasoning, extra: Map::new() });
         usage
     }
 }

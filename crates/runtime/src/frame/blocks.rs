@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::reasoning;
+
 /// From the spelling of the state.
 pub(crate) fn in_blocks(message: Value) -> Value {
     let Value::Object(mut message) = message else { return message };
@@ -15,7 +17,7 @@ pub(crate) fn in_blocks(message: Value) -> Value {
         Some(Value::Object(kwargs)) => kwargs,
         _ => Map::new(),
     };
-    let content = if is_ai { blocks(content, &calls, kwargs.remove("reasoning_content")) } else { content };
+    let content = if is_ai { blocks(content, &calls, kwargs.remove(reasoning::KEY)) } else { content };
     let mut out = Map::new();
     out.insert("type".to_owned(), kind.as_str().into());
     out.insert("content".to_owned(), content);
@@ -57,7 +59,8 @@ pub(crate) fn values_in_blocks(values: &str) -> Option<Value> {
 
 fn blocks(content: Value, calls: &Value, reasoning: Option<Value>) -> Value {
     let mut blocks = Vec::new();
-    if let Some(Value::String(reasoning)) = reasoning.filter(|reasoning| !is_nothing(reasoning)) {
+    let has_own = content.as_array().is_some_and(|parts| reasoning::thought(parts).is_some());
+    if let Some(Value::String(reasoning)) = reasoning.filter(|told| !has_own && !is_nothing(told)) {
         blocks.push(json!({"type": "reasoning", "reasoning": reasoning}));
     }
     match content {
@@ -123,7 +126,11 @@ mod tests {
         let kinds: Vec<Value> =
             in_blocks(ai)["content"].as_array().unwrap().iter().map(|block| block["type"].clone()).collect();
         assert_eq!(kinds, ["reasoning", "text", "tool_call"]);
-        let ai = json!({"type": "ai", "id": "a", "content": "yes", "additional_kwargs": {"reasoning_content": "hm"}});
+        let told = json!({"reasoning_content": "hm"});
+        let own = json!([{"type": "reasoning", "reasoning": "hm"}]);
+        let ai = json!({"type": "ai", "id": "a", "content": own, "additional_kwargs": told});
+        assert_eq!(in_blocks(ai)["content"], own, "told once");
+        let ai = json!({"type": "ai", "id": "a", "content": "yes", "additional_kwargs": told});
         let content = in_blocks(ai)["content"].clone();
         assert_eq!(
             content,

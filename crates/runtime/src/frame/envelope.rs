@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::blocks::values_in_blocks;
 use super::inside::InsideStates;
 use super::spoken::{self, Fragment, Spoken};
-use super::{asked, bytes, source};
+use super::{bytes, source};
 use crate::event::{LogEvent, StepRef, Task};
 use crate::{Entry, Run};
 
@@ -147,8 +147,9 @@ impl EventRenderer {
             LogEvent::TaskStarted { task, input } => self.started(namespace, task, input, &mut out),
             LogEvent::TaskFinished { task, interrupts, .. } if !interrupts.is_empty() => {
                 // Its call is still open.
-                let asked: Vec<Value> = interrupts.iter().map(asked).collect();
-                let data = json!({"id": task.id, "name": task.node, "error": null, "result": {}, "interrupts": asked});
+                let data = json!({
+                    "id": task.id, "name": task.node, "error": null, "result": {}, "interrupts": interrupts,
+                });
                 out.say(Channel::Tasks, namespace, &data);
             }
             // Told with the failure of the run.

@@ -27,6 +27,11 @@ impl InsideStates {
         parts.insert("messages".to_owned(), raw(messages));
         raw(&parts)
     }
+
+    /// All that the agent has heard and said.
+    pub(super) fn said(&self, namespace: &[String]) -> &[Box<RawValue>] {
+        self.0.get(namespace).map_or(&[], Vec::as_slice)
+    }
 }
 
 #[cfg(test)]

@@ -75,8 +75,6 @@ pub struct HistoryQuery {
 pub struct StepInfo {
     pub id: CheckpointId,
     pub parent: Option<CheckpointId>,
-    /// The step before, if it stands for that one in what clients are shown.
-    pub stands_for: Option<CheckpointId>,
     pub run: RunId,
     /// What is said about the run; nothing once it is gone.
     pub run_metadata: Map<String, Value>,

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::Runtime;
 use super::threads::{StateError, ThreadState};
 use crate::port::{HistoryQuery, StepInfo, StoreError};
+use crate::reasoning;
 use crate::recall::Recall;
 use crate::values::Spelling;
 
@@ -29,7 +30,8 @@ impl Runtime {
         let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
         // Oldest first, so that each state is the one before it and a little more.
         let mut seen: HashMap<CheckpointId, (usize, MessageList)> = HashMap::new();
-        for info in steps.into_iter().rev() {
+        for step in steps.into_iter().rev() {
+            let info = &step.info;
             let view = recall.view(&info.id).await?;
             let messages = view.as_ref().map(|view| view.messages().clone()).unwrap_or_default();
             if let Some((place, before)) = info.parent.as_ref().and_then(|parent| seen.get(parent))
@@ -38,7 +40,7 @@ impl Runtime {
                 state.followed_by = Some(new_messages(before, &messages));
             }
             seen.insert(info.id.clone(), (states.len(), messages));
-            states.push(self.shown_state(thread, view, Some(info)));
+            states.push(self.shown_state(thread, view, Some(step)));
         }
         states.reverse();
         Ok(states)
@@ -52,7 +54,9 @@ impl Runtime {
     ) -> Result<Option<Vec<Value>>, StateError> {
         let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
         let steps = self.wanted_steps(thread, &query, |_| true).await?;
-        let Some(next) = steps.into_iter().find(|step| step.parent.as_ref() == Some(at)) else {
+        let Some(next) =
+            steps.into_iter().map(|step| step.info).find(|step| step.parent.as_ref() == Some(at))
+        else {
             return Ok(None);
         };
         let mut recall = Recall::new(self.clone(), thread.clone(), Spelling::State);
@@ -65,7 +69,7 @@ impl Runtime {
         thread: &ThreadId,
         query: &HistoryQuery,
         wanted: impl Fn(&StepInfo) -> bool,
-    ) -> Result<Vec<StepInfo>, StoreError> {
+    ) -> Result<Vec<ShownStep>, StoreError> {
         let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let (mut steps, mut query) = (Vec::new(), query.clone());
         let mut folding = Folding::default();
@@ -91,27 +95,26 @@ impl Runtime {
         }
         let mut shown = Vec::with_capacity(steps.len());
         for step in steps {
-            shown.push(self.behind_what_it_stands_for(thread, step).await?);
+            shown.push(self.shown_step(thread, step).await?);
         }
         Ok(shown)
     }
 
-    /// The step with the one that clients see before it.
-    pub(super) async fn behind_what_it_stands_for(
+    /// The step as clients see it.
+    pub(super) async fn shown_step(
         &self,
         thread: &ThreadId,
         mut step: StepInfo,
-    ) -> Result<StepInfo, StoreError> {
-        let mut at = step.clone();
+    ) -> Result<ShownStep, StoreError> {
+        let (mut at, mut stands_for) = (step.clone(), None);
         while !at.source.goes_further(at.next.as_deref())
             && let Some(parent) = at.parent.take()
             && let Some(before) = self.step_info(thread, &parent).await?
         {
             step.parent.clone_from(&before.parent);
-            step.stands_for = Some(parent);
-            at = before;
+            (at, stands_for) = (before, Some(parent));
         }
-        Ok(step)
+        Ok(ShownStep { info: step, stands_for })
     }
 
     pub(super) async fn step_info(
@@ -122,6 +125,12 @@ impl Runtime {
         let query = HistoryQuery { only: Some(step.clone()), limit: 1, ..HistoryQuery::default() };
         Ok(self.inner.store.history(thread, &query).await?.into_iter().next())
     }
+}
+
+/// A step with the one that clients see before it.
+pub(super) struct ShownStep {
+    pub(super) info: StepInfo,
+    pub(super) stands_for: Option<CheckpointId>,
 }
 
 /// Which steps others stand for, on the way from the newest to the oldest.
@@ -146,5 +155,5 @@ impl Folding {
 
 fn new_messages(before: &MessageList, after: &MessageList) -> Vec<Value> {
     let new = after.iter_from(before.common_prefix(after));
-    new.map(|message| serde_json::to_value(message).unwrap_or_default()).collect()
+    new.map(|message| reasoning::told(message)).collect()
 }

@@ -10,6 +10,7 @@ use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
 use super::Runtime;
+use super::history::ShownStep;
 use crate::Thread;
 use crate::checkpoints::StepLog;
 use crate::port::{StepInfo, StoreError};
@@ -23,8 +24,10 @@ pub struct ThreadState {
     /// As JSON.
     pub values: Bytes,
     pub interrupts: Vec<Interrupt>,
-    /// None for a thread nobody wrote to.
+    /// None for a thread nobody wrote to. Its parent is the one that clients see before it.
     pub step: Option<StepInfo>,
+    /// The step that it stands for in what clients see, if it is not its own.
+    pub stands_for: Option<CheckpointId>,
     /// The messages that the step behind it wrote, if that was read along.
     pub followed_by: Option<Vec<Value>>,
 }
@@ -170,7 +173,7 @@ impl Runtime {
         &self,
         row: &Thread,
         steps: Vec<Step>,
-        step: Option<StepInfo>,
+        step: Option<ShownStep>,
     ) -> Result<ThreadState, StateError> {
         let view = self.view(row, steps)?;
         Ok(self.shown_state(&row.id, view, step))
@@ -180,14 +183,17 @@ impl Runtime {
         &self,
         thread: &ThreadId,
         view: Option<Snapshot>,
-        step: Option<StepInfo>,
+        step: Option<ShownStep>,
     ) -> ThreadState {
         let Some(view) = view else {
             let values = Bytes::from_static(b"{}");
-            return ThreadState { values, interrupts: Vec::new(), step: None, followed_by: None };
+            let (step, stands_for, followed_by) = (None, None, None);
+            return ThreadState { values, interrupts: Vec::new(), step, stands_for, followed_by };
         };
         let values = self.encoder(thread, Spelling::State).encode(&view, None);
-        ThreadState { values, interrupts: view.interrupts().to_vec(), step, followed_by: None }
+        let (step, stands_for) = step.map(|step| (step.info, step.stands_for)).unzip();
+        let (interrupts, stands_for) = (view.interrupts().to_vec(), stands_for.flatten());
+        ThreadState { values, interrupts, step, stands_for, followed_by: None }
     }
 
     /// What the steps come to; nothing if there are none.
@@ -199,10 +205,10 @@ impl Runtime {
         Ok(Some(agent.snapshot(agent.fold(steps))))
     }
 
-    async fn info(&self, thread: &ThreadId, step: Option<&Step>) -> Result<Option<StepInfo>, StoreError> {
+    async fn info(&self, thread: &ThreadId, step: Option<&Step>) -> Result<Option<ShownStep>, StoreError> {
         let Some(step) = step else { return Ok(None) };
         let Some(info) = self.step_info(thread, &step.id).await? else { return Ok(None) };
-        Ok(Some(self.behind_what_it_stands_for(thread, info).await?))
+        Ok(Some(self.shown_step(thread, info).await?))
     }
 
     pub(super) async fn known(&self, thread: &ThreadId) -> Result<Thread, StateError> {

@@ -229,9 +229,9 @@ pub(super) async fn execute(inner: &Arc<Inner>, claimed: Claimed) -> Left {
 
 /// What could not be done with a thread's files is said where the run is followed, and to the operator.
 async fn told(sink: &RunSink, kind: &str, done: Result<(), WorkspaceError>) {
-    if let Err(WorkspaceError { message }) = done {
-        tracing::warn!(kind, message, "files of a thread");
-        let data = json!({"type": kind, "message": message});
+    if let Err(error) = done {
+        tracing::warn!(kind, %error, "files of a thread");
+        let data = json!({"type": kind, "message": error.to_string()});
         sink.log(LogEvent::Custom { data }).await;
     }
 }
@@ -340,7 +340,7 @@ async fn work(
     cx.late_answers = live.request.late_answers;
     cx.recursion_limit = live.request.recursion_limit;
     // Of a thread that goes with its run nobody needs the files as they were.
-    cx.preparation = (!live.request.is_passing()).then(|| keep_files(inner, run, files, sink));
+    cx.preparation = (!live.request.is_passing()).then(|| keep_files(inner, run, files, live, sink));
     let kept = OptionFuture::from(cx.preparation.clone());
     let (report, _) = tokio::join!(agent.run(input, &cx), kept);
     if let Some(deck) = &cx.deck {
@@ -360,11 +360,24 @@ async fn stands_behind(inner: &Inner, run: &Run, live: &Live, attempt: u32) -> O
     inner.store.history(&run.thread, &query).await.ok()?.pop()
 }
 
-/// The files as they are before a run, which its tools may change.
-fn keep_files(inner: &Arc<Inner>, run: &Run, files: &Workspace, sink: &Arc<RunSink>) -> Preparation {
+/// The files as they are before a run, which its tools may change: they wait until there is room for a copy.
+fn keep_files(
+    inner: &Arc<Inner>,
+    run: &Run,
+    files: &Workspace,
+    live: &Live,
+    sink: &Arc<RunSink>,
+) -> Preparation {
     let (inner, run, files, sink) = (Arc::clone(inner), run.id.clone(), files.clone(), Arc::clone(sink));
+    let (tape, cancel) = (Arc::clone(&live.tape), live.cancel.clone());
     let keep = async move {
-        let kept = inner.workspaces.before_run(&files, &run).await;
+        let mut is_told = false;
+        let kept = loop {
+            match inner.workspaces.before_run(&files, &run).await {
+                Err(WorkspaceError::Full) if !cancel.is_cancelled() => tape.wait_for_room(&mut is_told).await,
+                kept => break kept,
+            }
+        };
         told(&sink, "workspace_not_kept", kept).await;
     };
     keep.boxed().shared()

@@ -33,31 +33,26 @@ pub struct Restored {
 
 const TEMPORARY: &str = ".hart-restore.tmp";
 
-pub(super) fn restore(dirs: &ThreadDirs, store: &Store, manifest: &Manifest) -> Result<Restored> {
-    bring_back(dirs, store, manifest, false)
+/// What becomes of uploads that have come since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NewUploads {
+    /// They go, as everything does that was not there.
+    Go,
+    /// Somebody has sent them, perhaps while a run was at work that is undone now.
+    Stay,
 }
 
-/// As [`restore`], but what has come to the uploads since stays: somebody has sent it, perhaps while a run was at work
-/// that is undone now.
-pub(super) fn restore_around_uploads(
+pub(super) fn restore(
     dirs: &ThreadDirs,
     store: &Store,
     manifest: &Manifest,
-) -> Result<Restored> {
-    bring_back(dirs, store, manifest, true)
-}
-
-fn bring_back(
-    dirs: &ThreadDirs,
-    store: &Store,
-    manifest: &Manifest,
-    spares_uploads: bool,
+    new_uploads: NewUploads,
 ) -> Result<Restored> {
     let mut tree = tree::scan(dirs)?;
     if open_closed(&tree, manifest) {
         tree = tree::scan(dirs)?;
     }
-    let mut work = Work { store, tree: &tree, manifest, spares_uploads, done: Restored::default() };
+    let mut work = Work { store, tree: &tree, manifest, new_uploads, done: Restored::default() };
     work.delete();
     work.make();
     work.set_modes();
@@ -82,7 +77,7 @@ struct Work<'a> {
     store: &'a Store,
     tree: &'a Tree,
     manifest: &'a Manifest,
-    spares_uploads: bool,
+    new_uploads: NewUploads,
     done: Restored,
 }
 
@@ -107,7 +102,9 @@ impl Work<'_> {
     }
 
     fn is_spared(&self, path: &[u8]) -> bool {
-        self.spares_uploads && path.starts_with(b"uploads/") && !self.manifest.entries.contains_key(path)
+        self.new_uploads == NewUploads::Stay
+            && path.starts_with(b"uploads/")
+            && !self.manifest.entries.contains_key(path)
     }
 
     fn stays(&self, path: &[u8], seen: &Seen) -> bool {

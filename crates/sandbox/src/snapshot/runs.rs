@@ -10,6 +10,7 @@ use hart_types::RunId;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
+use super::restore::NewUploads;
 use super::store::Store;
 use super::{Restored, Result, SnapshotError, SnapshotId, Snapshots, WorkspaceChanges, diff, restore, tree};
 use crate::dirs::{ThreadDirs, safe_name};
@@ -75,7 +76,7 @@ impl Snapshots {
                 return Ok(Restored::default());
             }
             let store = Store::open(&this.root())?;
-            restore::restore_around_uploads(&this.dirs, &store, &around.before(&store)?)
+            restore::restore(&this.dirs, &store, &around.before(&store)?, NewUploads::Stay)
         })
         .await
     }
@@ -108,7 +109,7 @@ impl Snapshots {
             let store = Store::open(&this.root())?;
             let now = store.take_if_changed(&tree::scan(&this.dirs)?)?;
             other.create().map_err(SnapshotError::io("making the other thread's directories"))?;
-            restore::restore(&other, &store, &store.load(&now)?)
+            restore::restore(&other, &store, &store.load(&now)?, NewUploads::Go)
         })
         .await
     }

@@ -305,7 +305,6 @@ fn info(row: &Row<'_>) -> rusqlite::Result<StepInfo> {
     Ok(StepInfo {
         id: id.into(),
         parent: parent.map(CheckpointId::from),
-        stands_for: None,
         run: run.into(),
         run_metadata: Map::new(),
         source,
