@@ -232,8 +232,10 @@ async fn a_task_has_one_id_in_streams_and_states() {
     let threads = server.get(&format!("/threads/{thread}")).await;
     assert_eq!(threads["interrupts"][state["tasks"][0]["id"].as_str().unwrap()], told);
     // What came of a task is beside it in the history.
-    let body = json!({"assistant_id": "agent", "command": {"resume": "yes"}});
-    server.post(&format!("/threads/{thread}/runs/wait"), body).await;
+    let body = json!({"assistant_id": "agent", "command": {"resume": "yes"}, "stream_mode": "tasks"});
+    let resumed = heard(&server, &thread, "", &body).await;
+    let begun = resumed.iter().find(|(event, _)| event == "tasks").map(|(_, data)| &data["id"]);
+    assert_eq!(begun, Some(&tasks[2]["id"]), "it goes on");
     let history = server.post(&format!("/threads/{thread}/history"), json!({"limit": 20})).await;
     let results: Vec<&Value> = history
         .as_array()

@@ -143,6 +143,9 @@ pub struct StepRef {
     pub source: StepSource,
     pub step: i64,
     pub next: Option<String>,
+    /// Where it comes no further: the step whose tasks are under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<CheckpointId>,
 }
 
 impl Task {

@@ -58,8 +58,6 @@ pub struct Renderer {
     inside: InsideStates,
     /// The agent inside of calls whose entry is rendered; empty for the run's own.
     within: String,
-    /// The newest step that came further.
-    reached: Option<CheckpointId>,
 }
 
 impl Renderer {
@@ -75,7 +73,6 @@ impl Renderer {
             chain: Chain::default(),
             inside: InsideStates::default(),
             within: String::new(),
-            reached: None,
         }
     }
 
@@ -131,9 +128,6 @@ impl Renderer {
             }
             LogEvent::Values { step, interrupts } => {
                 let is_told = step.source.goes_further(step.next.as_deref());
-                if is_told && namespace.is_empty() {
-                    self.reached = Some(step.checkpoint.clone());
-                }
                 let is_asked = interrupts.as_ref().is_some_and(|asked| !asked.is_empty());
                 // A step that comes no further has nothing new but what is asked there.
                 if let (true, Some(values)) = (self.has(StreamMode::Values) && (is_told || is_asked), values)
@@ -353,10 +347,8 @@ impl Renderer {
         let config = |id: &CheckpointId| json!({"configurable": self.place(id)});
         let state = values.map(Bytes::as_ref).unwrap_or_default();
         // A task keeps its id when it stops to ask.
-        let further = step.source.goes_further(step.next.as_deref());
-        let begun = if further { None } else { self.reached.as_ref().or(step.parent.as_ref()) };
-        let begun = begun.unwrap_or(&step.checkpoint);
-        let tasks = next_tasks(begun.as_str(), step.next.as_deref(), state, interrupts);
+        let origin = step.stands_for.as_ref().unwrap_or(&step.checkpoint);
+        let tasks = next_tasks(origin.as_str(), step.next.as_deref(), state, interrupts);
         let task = |task: NextTask| json!({"id": task.id, "name": task.name, "interrupts": task.interrupts, "state": null});
         let tasks: Vec<Value> = tasks.into_iter().map(task).collect();
         let values: Option<Box<RawValue>> = serde_json::from_slice(state).ok();

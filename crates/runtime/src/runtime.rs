@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+pub(crate) use self::history::ShownStep;
 use self::making::Making;
 use self::nodes::Signs;
 use crate::doorbell::Doorbells;

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::event::{AskedModel, LogEvent, Logged, StepRef, Task, empty, raw};
-use crate::port::StepInfo;
 use crate::reasoning;
+use crate::runtime::ShownStep;
 use crate::tape::{Entry, Tape};
 use crate::tasks::{shared_out, task_id};
 use crate::telemetry::RunWatch;
@@ -36,8 +36,10 @@ pub(crate) struct RunSink {
 struct Voice {
     /// Whether the log knows of it, if it speaks inside a call.
     entered: bool,
-    /// The newest checkpoint, which names the tasks that follow it; the agent itself until there is one.
+    /// The newest checkpoint; the agent itself until there is one.
     head: String,
+    /// The newest that came further, which names the tasks that follow it: one that stops to ask keeps its name.
+    origin: String,
     /// Its number, as the thread's history has it; none before the first.
     number: Option<i64>,
     /// Whether the step behind it has begun.
@@ -114,9 +116,11 @@ impl RunSink {
     }
 
     /// The run goes on behind this step.
-    pub(crate) fn stands_behind(&self, step: StepInfo) {
+    pub(crate) fn stands_behind(&self, step: ShownStep) {
+        let ShownStep { info, stands_for } = step;
         self.with(&[], |voice| {
-            (voice.head, voice.number) = (step.id.to_string(), Some(step.number));
+            (voice.head, voice.number) = (info.id.to_string(), Some(info.number));
+            voice.origin = stands_for.map_or_else(|| voice.head.clone(), |origin| origin.to_string());
         });
     }
 
@@ -170,7 +174,7 @@ impl RunSink {
             Some(voice) => work(voice),
             None => {
                 let head = format!("{}/{}", self.run, namespace.join("/"));
-                let voice = Voice { head, ..Voice::default() };
+                let voice = Voice { origin: head.clone(), head, ..Voice::default() };
                 work(voices.entry(namespace.to_vec()).or_insert(voice))
             }
         }
@@ -229,9 +233,12 @@ impl Voice {
             AgentEvent::Values(reached) => {
                 // A run that goes on tells where it stands before it takes a step.
                 if self.head != reached.checkpoint.as_str() {
-                    let further = i64::from(reached.source.goes_further(reached.next.as_deref()));
-                    self.number = Some(self.number.map_or(0, |number| number + further));
+                    let further = reached.source.goes_further(reached.next.as_deref());
+                    self.number = Some(self.number.map_or(0, |number| number + i64::from(further)));
                     self.head = reached.checkpoint.to_string();
+                    if further {
+                        self.origin.clone_from(&self.head);
+                    }
                 }
                 (self.at_work, self.speaking) = (false, None);
                 let mut told = self.supersede(&reached);
@@ -372,6 +379,8 @@ impl Voice {
             source: reached.source,
             step: self.number.unwrap_or(0),
             next: reached.next.as_deref().map(str::to_owned),
+            stands_for: (!reached.source.goes_further(reached.next.as_deref()))
+                .then(|| self.origin.as_str().into()),
         }
     }
 
@@ -393,7 +402,7 @@ impl Voice {
     }
 
     fn task(&self, node: &str, call: &str) -> Task {
-        let id = task_id(&self.head, node, call);
+        let id = task_id(&self.origin, node, call);
         Task { id, node: node.to_owned(), step: self.step(), place: None, model: None }
     }
 }

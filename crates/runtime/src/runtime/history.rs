@@ -9,8 +9,8 @@ use hart_kernel::MessageList;
 use hart_types::{CheckpointId, ThreadId};
 use serde_json::Value;
 
-use super::Runtime;
 use super::threads::{StateError, ThreadState};
+use super::{Inner, Runtime};
 use crate::port::{HistoryQuery, StepInfo, StoreError};
 use crate::reasoning;
 use crate::recall::Recall;
@@ -74,7 +74,7 @@ impl Runtime {
         let (mut steps, mut query) = (Vec::new(), query.clone());
         let mut folding = Folding::default();
         if let Some(before) = &query.before {
-            let newer = self.step_info(thread, before).await?;
+            let newer = self.inner.step_info(thread, before).await?;
             newer.iter().for_each(|newer| folding.pass(newer));
         }
         loop {
@@ -95,11 +95,13 @@ impl Runtime {
         }
         let mut shown = Vec::with_capacity(steps.len());
         for step in steps {
-            shown.push(self.shown_step(thread, step).await?);
+            shown.push(self.inner.shown_step(thread, step).await?);
         }
         Ok(shown)
     }
+}
 
+impl Inner {
     /// The step as clients see it.
     pub(super) async fn shown_step(
         &self,
@@ -123,14 +125,14 @@ impl Runtime {
         step: &CheckpointId,
     ) -> Result<Option<StepInfo>, StoreError> {
         let query = HistoryQuery { only: Some(step.clone()), limit: 1, ..HistoryQuery::default() };
-        Ok(self.inner.store.history(thread, &query).await?.into_iter().next())
+        Ok(self.store.history(thread, &query).await?.into_iter().next())
     }
 }
 
 /// A step with the one that clients see before it.
-pub(super) struct ShownStep {
-    pub(super) info: StepInfo,
-    pub(super) stands_for: Option<CheckpointId>,
+pub(crate) struct ShownStep {
+    pub(crate) info: StepInfo,
+    pub(crate) stands_for: Option<CheckpointId>,
 }
 
 /// Which steps others stand for, on the way from the newest to the oldest.

@@ -207,8 +207,8 @@ impl Runtime {
 
     async fn info(&self, thread: &ThreadId, step: Option<&Step>) -> Result<Option<ShownStep>, StoreError> {
         let Some(step) = step else { return Ok(None) };
-        let Some(info) = self.step_info(thread, &step.id).await? else { return Ok(None) };
-        Ok(Some(self.shown_step(thread, info).await?))
+        let Some(info) = self.inner.step_info(thread, &step.id).await? else { return Ok(None) };
+        Ok(Some(self.inner.shown_step(thread, info).await?))
     }
 
     pub(super) async fn known(&self, thread: &ThreadId) -> Result<Thread, StateError> {

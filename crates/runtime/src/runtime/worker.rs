@@ -15,11 +15,11 @@ use serde_json::json;
 use tracing::Instrument as _;
 
 use super::nodes::begin;
-use super::{Inner, LINGER, LINGERING, Live, Settings, Stage};
+use super::{Inner, LINGER, LINGERING, Live, Settings, ShownStep, Stage};
 use crate::event::LogEvent;
 use crate::failure::chain;
 use crate::journal::RunJournal;
-use crate::port::{Claimed, EventScope, HistoryQuery, Lease, RunEnd, StepInfo, StoreError};
+use crate::port::{Claimed, EventScope, Lease, RunEnd, StoreError};
 use crate::recording::Recordable;
 use crate::request::{Input, StartRun};
 use crate::sink::RunSink;
@@ -351,13 +351,13 @@ async fn work(
 }
 
 /// The step that the run begins from. Where that cannot be read, its steps are told as those of a new thread.
-async fn stands_behind(inner: &Inner, run: &Run, live: &Live, attempt: u32) -> Option<StepInfo> {
+async fn stands_behind(inner: &Inner, run: &Run, live: &Live, attempt: u32) -> Option<ShownStep> {
     let only = match attempt {
         1 => live.request.checkpoint.clone().or_else(|| run.base.clone()),
         _ => inner.store.thread(&run.thread).await.ok().flatten().and_then(|thread| thread.head),
     };
-    let query = HistoryQuery { only: Some(only?), limit: 1, ..HistoryQuery::default() };
-    inner.store.history(&run.thread, &query).await.ok()?.pop()
+    let step = inner.step_info(&run.thread, &only?).await.ok()??;
+    inner.shown_step(&run.thread, step).await.ok()
 }
 
 /// The files as they are before a run, which its tools may change: they wait until there is room for a copy.
