@@ -109,6 +109,7 @@ impl Story {
     fn tell(&mut self, terminal: &Terminal, event: &Event) -> io::Result<()> {
         match event {
             Event::Text { id, text } => self.text(terminal, id, text)?,
+            Event::Withdrawn { .. } => self.begun_anew(terminal)?,
             Event::Reasoning { .. } => self.busy(terminal, "thinking…"),
             Event::ToolCalls { .. } => terminal.end_line()?,
             Event::Usage { usage, .. } => self.told.usage.add(usage),
@@ -131,6 +132,15 @@ impl Story {
         }
         terminal.answer(text)?;
         self.busy(terminal, "writing");
+        Ok(())
+    }
+
+    /// The same words, or others, come once more.
+    fn begun_anew(&mut self, terminal: &Terminal) -> io::Result<()> {
+        terminal.end_line()?;
+        terminal.note(&terminal.err.paint(Tone::Dim, "the server was cut off; the answer begins anew"));
+        self.current = None;
+        self.busy(terminal, "waiting for the model");
         Ok(())
     }
 

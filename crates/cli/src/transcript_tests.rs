@@ -223,3 +223,11 @@ fn a_model_that_is_asked_again_is_one_line_between_its_answers() {
     stage.tell(Event::Custom(json!({"type": "something_else", "message": "no"})));
     assert!(!stage.err.text().contains("no\n"));
 }
+
+#[test]
+fn an_answer_that_begins_anew_is_not_glued_to_what_was_cut_off() {
+    let mut stage = stage(false);
+    stage.says("m1", "Hel").tell(Event::Withdrawn { id: "m1".into() }).says("m1", "Hello").end();
+    assert_eq!(stage.out.text(), "Hel\nHello\n");
+    assert_eq!(stage.err.text(), "the server was cut off; the answer begins anew\n");
+}

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use hart_types::{Body, Interrupt, Message, MessageId, ToolCall, ToolCallId};
+use hart_types::{Body, Interrupt, Message, MessageId, REASONING_CONTENT, ToolCall, ToolCallId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -85,7 +85,7 @@ impl Decoder {
     fn chunk(&mut self, chunk: &Message) -> Vec<Event> {
         let Some(id) = chunk.id.clone() else { return Vec::new() };
         let mut events = Vec::new();
-        if let Some(Value::String(text)) = chunk.additional_kwargs.get("reasoning_content") {
+        if let Some(Value::String(text)) = chunk.additional_kwargs.get(REASONING_CONTENT) {
             events.push(Event::Reasoning { id: id.clone(), text: text.clone() });
         }
         let text = chunk.text();
@@ -115,6 +115,7 @@ impl Decoder {
                     events.push(Event::Usage { id, usage });
                 }
             }
+            Body::Remove if self.words.remove(&id) => events.push(Event::Withdrawn { id }),
             Body::Tool(_) if self.rest.insert(id) => events.push(Event::ToolResult(Arc::new(message))),
             _ => {}
         }

@@ -54,6 +54,16 @@ fn words_calls_and_counts_are_told_once_however_they_came() {
 }
 
 #[test]
+fn words_that_are_taken_back_are_told_of_once() {
+    let removed = frame("messages", json!([{"type": "remove", "id": "m1", "content": ""}, {}]));
+    let events = told(&mut Decoder::default(), &[chunk("Hel"), removed.clone(), removed, chunk("Hello.")]);
+    let [Event::Text { .. }, Event::Withdrawn { id }, Event::Text { .. }] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    assert_eq!(id.as_str(), "m1");
+}
+
+#[test]
 fn tools_pauses_and_failures() {
     let mut decoder = Decoder::default();
     let result =

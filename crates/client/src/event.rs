@@ -16,6 +16,8 @@ use crate::values::Values;
 pub enum Event {
     /// The next words of an answer.
     Text { id: MessageId, text: String },
+    /// An answer that was begun is void: the server was cut off, and the model is asked again.
+    Withdrawn { id: MessageId },
     /// The next words of its reasoning, where a model shows it.
     Reasoning { id: MessageId, text: String },
     /// The calls that an answer makes.

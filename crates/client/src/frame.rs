@@ -3,7 +3,7 @@
 //! Invariant: a frame is plain JSON; whoever reads it needs no hart.
 
 use bytes::Bytes;
-use hart_types::{EventId, Message, UsageMetadata};
+use hart_types::{EventId, Message, REASONING_CONTENT, UsageMetadata};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -34,8 +34,9 @@ impl From<&Event> for Frame {
     fn from(event: &Event) -> Self {
         match event {
             Event::Text { id, text } => tuple(json!({"type": "ai", "content": text, "id": id})),
+            Event::Withdrawn { id } => tuple(json!({"type": "remove", "content": "", "id": id})),
             Event::Reasoning { id, text } => {
-                let kwargs = json!({ "reasoning_content": text });
+                let kwargs = json!({ (REASONING_CONTENT): text });
                 tuple(json!({"type": "ai", "content": "", "id": id, "additional_kwargs": kwargs}))
             }
             Event::ToolCalls { id, calls } => {

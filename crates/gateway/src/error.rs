@@ -74,7 +74,7 @@ impl From<StoreError> for ApiError {
 impl From<StartError> for ApiError {
     fn from(error: StartError) -> Self {
         match error {
-            StartError::NoThread(_) => Self::not_found(error.to_string()),
+            StartError::NoThread(_) => Self::not_found("Thread or assistant not found."),
             StartError::Busy => Self::conflict(error.to_string()),
             StartError::KeyTaken => Self::unprocessable(error.to_string()),
             StartError::Closing => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),

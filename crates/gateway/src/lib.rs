@@ -88,6 +88,7 @@ pub fn router_of(
     let langgraph = routes::table().into_router();
     Router::new()
         .nest("/api/langgraph", langgraph.clone())
+        .route("/api/langgraph/", axum::routing::get(routes::meta::ok))
         // DeerFlow's own addresses for the same.
         .nest("/api", langgraph.clone())
         .merge(langgraph)

@@ -62,9 +62,12 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let too_large = || ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "Request body too large");
-        // What says it is too large is not waited for.
         let limit = request.extensions().get::<BodyLimit>().map_or(usize::MAX, |limit| limit.0);
+        let too_large = || {
+            let why = format!("Request body too large: more than {limit} bytes (`server.max_body_mb`)");
+            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, why)
+        };
+        // What says it is too large is not waited for.
         if usize::try_from(request.body().size_hint().lower()).is_ok_and(|declared| declared > limit) {
             return Err(too_large());
         }
@@ -145,7 +148,16 @@ fn object<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
 
 /// What a map says, or a 422.
 pub(crate) fn read<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, ApiError> {
-    T::deserialize(Value::Object(map)).map_err(|error| ApiError::unprocessable(error.to_string()))
+    serde_path_to_error::deserialize(Value::Object(map)).map_err(|error| {
+        let (place, why) = (error.path().to_string(), plainly(&error.into_inner().to_string()));
+        ApiError::unprocessable(if place == "." { why } else { format!("`{place}`: {why}") })
+    })
+}
+
+/// Without the names that the compiler has for numbers.
+fn plainly(why: &str) -> String {
+    why.replace("expected f64", "expected a number")
+        .replace("expected u64", "expected a whole number, at least 0")
 }
 
 /// Parts of the path, readable as text.

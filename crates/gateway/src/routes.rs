@@ -8,7 +8,7 @@ pub(crate) mod crons;
 mod docs;
 mod events;
 mod graphs;
-mod meta;
+pub(crate) mod meta;
 mod metrics;
 mod run_request;
 mod runs;

@@ -460,3 +460,25 @@ async fn a_body_that_says_it_is_too_large_is_not_waited_for() {
     assert_eq!(&answer, b"HTTP/1.1 413");
     server.close().await;
 }
+
+#[tokio::test]
+async fn what_is_wrong_is_told_with_its_place_and_in_plain_words() {
+    let server = Server::new(&[]).await;
+    for (path, body, told) in [
+        (
+            "/threads/search",
+            r#"{"limit": -1}"#,
+            "`limit`: invalid value: integer `-1`, expected a whole number, at least 0",
+        ),
+        (
+            "/runs",
+            r#"{"assistant_id": "agent", "after_seconds": "x"}"#,
+            "`after_seconds`: invalid type: string \"x\", expected a number",
+        ),
+        ("/threads", r#"{"metadata": 5}"#, "`metadata`: invalid type: integer `5`, expected a map"),
+    ] {
+        let (status, answer) = ask(&server, &Method::POST, path, body).await;
+        assert_eq!((status.as_u16(), answer["detail"].as_str()), (422, Some(told)), "{path}");
+    }
+    server.close().await;
+}

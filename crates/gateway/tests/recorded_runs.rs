@@ -248,3 +248,26 @@ async fn a_task_has_one_id_in_streams_and_states() {
     assert_eq!(results[0]["result"]["messages"][0]["tool_call_id"], "call_1");
     server.close().await;
 }
+
+/// What callers say about their runs is told wherever runs are told of.
+#[tokio::test]
+async fn what_is_said_about_a_run_is_said_in_its_stream() {
+    let server = Server::new(&["hi"]).await;
+    let thread = server.post("/threads", json!({"metadata": {"of_thread": 1}})).await;
+    let thread = thread["thread_id"].as_str().unwrap();
+    let body = json!({
+        "assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "go"}]},
+        "metadata": {"of_run": 3}, "stream_mode": ["messages-tuple", "tasks", "events"],
+        "config": {"tags": ["q"], "run_name": "rn", "metadata": {"of_config": 2}},
+    });
+    let frames = heard(&server, thread, "", &body).await;
+    let first = |name: &str| frames.iter().find(|(event, _)| event == name).map(|(_, data)| data).unwrap();
+    for about in [&first("messages")[1], &first("tasks")["metadata"], &first("events")["metadata"]] {
+        let said = ["of_thread", "of_config", "of_run", "created_by"].map(|key| about[key].clone());
+        assert_eq!(said, [json!(1), json!(2), json!(3), json!("system")], "{about}");
+    }
+    assert_eq!(first("messages")[1]["tags"], json!(["q"]));
+    let begins = first("events");
+    assert_eq!((&begins["name"], &begins["tags"]), (&json!("rn"), &json!(["q"])));
+    server.close().await;
+}

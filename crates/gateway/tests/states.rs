@@ -69,6 +69,11 @@ async fn nothing_can_be_gone_on_with_where_nothing_was_said() {
     let id = server.thread().await;
     let told = server.post(&format!("/threads/{id}/runs/wait"), go_on()).await;
     assert_eq!(told["__error__"]["error"], "EmptyInputError", "{told}");
+    // Nor is anybody asked where what was said cannot be.
+    let misspelt =
+        json!({"assistant_id": "agent", "input": {"mesages": [{"role": "user", "content": "hi"}]}});
+    let told = server.post(&format!("/threads/{id}/runs/wait"), misspelt).await;
+    assert_eq!(told["__error__"]["error"], "EmptyInputError", "{told}");
     server.close().await;
 }
 
@@ -306,7 +311,7 @@ async fn what_a_model_thought_is_told_alike_in_fragments_and_states() {
     for state in [&values, &state["values"]] {
         let answer = &state["messages"][1];
         assert_eq!(answer["additional_kwargs"], json!({"reasoning_content": "hm"}));
-        assert_eq!((&answer["content"], &answer["name"]), (&content, &json!("agent")));
+        assert_eq!((&answer["content"], &answer["name"]), (&json!("yes"), &json!("agent")));
     }
     // What a client has read it may write.
     let answer = json!({"values": {"messages": [state["values"]["messages"][1]]}});

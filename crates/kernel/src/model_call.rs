@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use hart_types::{AiChunk, Body, Message, MessageId, ToolCallChunk, UsageMetadata};
+use hart_types::{AiChunk, Body, Message, MessageId, REASONING_CONTENT, ToolCallChunk, UsageMetadata};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -159,7 +159,7 @@ impl Fragment {
         let mut message = Message::new(Body::AiChunk(chunk), self.text).with_id(id.clone());
         if !self.reasoning.is_empty() {
             // Where LangChain's clients look for streamed reasoning: fragments under one key concatenate.
-            message.additional_kwargs.insert("reasoning_content".to_owned(), Value::from(self.reasoning));
+            message.additional_kwargs.insert(REASONING_CONTENT.to_owned(), Value::from(self.reasoning));
         }
         message.response_metadata = self.told;
         if let Some(cost) = self.cost {

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use hart_kernel::{Interrupt, StepSource};
 use hart_types::{CheckpointId, EventId, MessageId, StreamMode};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::event::{LogEvent, StepRef, Task, raw};
 use crate::tasks::{NextTask, next_tasks};
@@ -110,7 +110,9 @@ impl Renderer {
         }
         let mut frames = Vec::new();
         let mut add = |name: Cow<'static, str>, data: Bytes| {
-            let event = match namespace.is_empty() {
+            // The two oldest modes do not tell agents inside of calls from others.
+            let is_old = name == "events" || name.starts_with("messages/");
+            let event = match namespace.is_empty() || is_old {
                 true => name,
                 false => Cow::Owned(format!("{name}|{}", namespace.join("|"))),
             };
@@ -284,30 +286,28 @@ impl Renderer {
             true => (own.clone(), own),
             false => (format!("{}|{own}", self.within), self.within.clone()),
         };
-        let graph = self.run.metadata.get("graph_id").cloned().unwrap_or_default();
         let path = match task.place {
             Some(place) => json!(["__pregel_push", place, false]),
             None => json!(["__pregel_pull", task.node]),
         };
-        let mut metadata = json!({
-            "created_by": "system",
-            "thread_id": self.run.thread,
-            "run_id": self.run.id,
-            "assistant_id": self.run.assistant,
-            "graph_id": graph,
-            "langgraph_step": task.step,
-            "langgraph_node": task.node,
-            "langgraph_triggers": triggers(task),
-            "langgraph_path": path,
-            "langgraph_checkpoint_ns": whole,
-            "checkpoint_ns": outer,
-        });
-        if let (Some(model), Some(map)) = (&task.model, metadata.as_object_mut()) {
-            map.insert("ls_provider".to_owned(), json!(model.provider));
-            map.insert("ls_model_name".to_owned(), json!(model.name));
-            map.insert("ls_model_type".to_owned(), json!("chat"));
+        let mut metadata = self.about_run();
+        let mut say = |key: &str, value: Value| metadata.insert(key.to_owned(), value);
+        say("thread_id", json!(self.run.thread));
+        say("langgraph_step", json!(task.step));
+        say("langgraph_node", json!(task.node));
+        say("langgraph_triggers", json!(triggers(task)));
+        say("langgraph_path", path);
+        say("langgraph_checkpoint_ns", json!(whole));
+        say("checkpoint_ns", json!(outer));
+        if let Some(model) = &task.model {
+            say("ls_provider", json!(model.provider));
+            say("ls_model_name", json!(model.name));
+            say("ls_model_type", json!("chat"));
+            if !self.run.tags().is_empty() {
+                say("tags", json!(self.run.tags()));
+            }
         }
-        let metadata: Arc<str> = metadata.to_string().into();
+        let metadata: Arc<str> = Value::Object(metadata).to_string().into();
         self.metadata.insert(key, Arc::clone(&metadata));
         metadata
     }
@@ -325,11 +325,10 @@ impl Renderer {
     }
 
     /// What is said about a run wherever it is told of.
-    fn about_run(&self) -> Value {
-        json!({
-            "created_by": "system", "graph_id": self.run.metadata.get("graph_id"),
-            "assistant_id": self.run.assistant, "run_id": self.run.id,
-        })
+    fn about_run(&self) -> Map<String, Value> {
+        let mut about = self.run.metadata.clone();
+        about.insert("run_id".to_owned(), json!(self.run.id));
+        about
     }
 
     fn place(&self, id: &CheckpointId) -> Value {

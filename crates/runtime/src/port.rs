@@ -84,7 +84,9 @@ impl<S> Store for S where
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    #[error("the disk is full; free some space, runs go on by themselves")]
+    #[error(
+        "the disk is full; free some space: runs that wait go on by themselves, what was refused has to be asked for again"
+    )]
     Full,
     #[error(
         "the database is damaged: {0}. What else is in it can be used; restore a backup to have this back (`hart \

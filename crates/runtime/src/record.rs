@@ -92,6 +92,21 @@ impl Run {
         let kept = |key: &str| self.metadata.get(key).map(|value| (key.to_owned(), value.clone()));
         ["graph_id", "assistant_id"].into_iter().filter_map(kept).collect()
     }
+
+    /// What its caller marks it with.
+    pub(crate) fn tags(&self) -> &[Value] {
+        self.configured("tags").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// What its caller calls it, or else its agent.
+    pub(crate) fn name(&self) -> &str {
+        let named = self.configured("run_name").or_else(|| self.metadata.get("graph_id"));
+        named.and_then(Value::as_str).unwrap_or("agent")
+    }
+
+    fn configured(&self, key: &str) -> Option<&Value> {
+        self.kwargs.get("config")?.get(key).filter(|value| !value.is_null())
+    }
 }
 
 /// Why something failed, as clients are told.

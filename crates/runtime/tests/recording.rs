@@ -6,6 +6,7 @@ use hart_kernel::{Clock, Deck as _, Step, StepSource, SystemClock};
 use hart_runtime::port::{Lease, Progress, RunEnd, Store};
 use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits, Reel};
 use hart_runtime::*;
+use hart_testkit::eventually;
 use hart_types::{RunStatus, ToolCall};
 use serde_json::{Map, json};
 
@@ -34,8 +35,10 @@ async fn attempt(store: &Arc<dyn Store>, run: &Run, lease: &Lease, attempt: u32,
         deck.came_to(&call, json!(gave)).await;
     }
     deck.reached(None).await;
-    // Records go with the next write.
+    // Records go with a later write, which nobody waits for.
     store.numbers().await.unwrap();
+    let written = async || (store.recorded_bytes(&run.id).await.unwrap() > recorded).then_some(());
+    eventually("the records are there", written).await;
 }
 
 /// A crash between the results of a batch and the pause: the call that asks is made again, and asks again.

@@ -147,7 +147,10 @@ async fn a_deleted_run_takes_nothing_of_what_came_before_or_after_it() {
         assert_eq!(world.runtime.kept(id).await.unwrap(), None, "its stream is still there");
         assert!(matches!(world.runtime.delete_run(id).await, Err(CancelError::NoRun(_))));
     }
-    // The last one is undone: nothing stands on it.
+    // The last one is undone: nothing stands on it, for one that was stopped before it began has done nothing.
+    let late = world.runtime.start(StartRun { after_seconds: 60.0, ..says("t", "SAY late") }).await.unwrap();
+    world.runtime.cancel(&late.id, CancelAction::Interrupt).await.unwrap();
+    world.ended(&late.id).await;
     world.runtime.delete_run(&runs[2]).await.unwrap();
     assert_eq!(world.texts("t").await, all[..4]);
     world.run(says("t", "SAY four")).await;

@@ -64,12 +64,27 @@ pub enum OpenError {
         path.display()
     )]
     Damaged { path: PathBuf, finding: String },
+    #[error("cannot open {}: the disk is full; free some space and try again", path.display())]
+    Full { path: PathBuf },
     #[error("cannot open {}; check that the data directory is writable, or set HART_HOME", path.display())]
     Sqlite {
         path: PathBuf,
         #[source]
         source: rusqlite::Error,
     },
+}
+
+impl OpenError {
+    fn of(path: &Path, source: rusqlite::Error) -> Self {
+        let code = source.sqlite_error().map(|error| error.extended_code);
+        // Where a file was closed properly there is something to be made beside it, also to read.
+        match code {
+            Some(rusqlite::ffi::SQLITE_FULL | rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => {
+                Self::Full { path: path.to_owned() }
+            }
+            _ => Self::Sqlite { path: path.to_owned(), source },
+        }
+    }
 }
 
 impl SqliteStore {
@@ -80,7 +95,7 @@ impl SqliteStore {
         // Whoever has it open looked through it.
         let check = !presence.is_anybody_there() && soundness.must_be_checked();
         let connection = connection::writer(path, check)?;
-        let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        let failed = |source| OpenError::of(path, source);
         let mark = Arc::new(Mark::beside(path, &connection).map_err(failed)?);
         let readers = Readers::new(path.to_owned());
         let writer = Writer::start(connection, Some(Arc::clone(&soundness)));

@@ -21,7 +21,7 @@ pub use id::{
 };
 pub use interrupt::{Interrupt, Resume};
 pub use json_type::json_type;
-pub use message::{Ai, AiChunk, Body, Message, REMOVE_ALL, ToolResult, ToolStatus};
+pub use message::{Ai, AiChunk, Body, Message, REASONING_CONTENT, REMOVE_ALL, ToolResult, ToolStatus};
 pub use run::{
     CancelAction, Durability, EventId, IfExists, IfNotExists, MultitaskStrategy, OnCompletion, OnDisconnect,
     PruneStrategy, RunStatus, StreamMode, ThreadStatus,

@@ -8,7 +8,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{Block, Content, InvalidToolCall, MessageId, ToolCall, ToolCallChunk, ToolCallId, UsageMetadata};
+use crate::{
+    Block, BlockView, Content, InvalidToolCall, MessageId, ToolCall, ToolCallChunk, ToolCallId, UsageMetadata,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
@@ -69,6 +71,9 @@ pub enum ToolStatus {
     Error,
 }
 
+/// The key of `additional_kwargs` in which LangChain's clients look for what a model thought.
+pub const REASONING_CONTENT: &str = "reasoning_content";
+
 /// The id of a `remove` message that clears the thread.
 pub const REMOVE_ALL: &str = "__remove_all__";
 
@@ -122,6 +127,21 @@ impl Message {
 
     pub fn text(&self) -> String {
         self.content.text()
+    }
+
+    /// What a model thought, wherever a message has it: in blocks, or where fragments have it.
+    pub fn reasoning(&self) -> String {
+        let blocks: &[Block] = match &self.content {
+            Content::Blocks(blocks) => blocks,
+            Content::Text(_) => &[],
+        };
+        let thoughts = blocks.iter().filter_map(|block| match block.view() {
+            BlockView::Reasoning { text, .. } => Some(text),
+            _ => None,
+        });
+        let thought: String = thoughts.collect();
+        let told = self.additional_kwargs.get(REASONING_CONTENT).and_then(Value::as_str);
+        if thought.is_empty() { told.unwrap_or_default().to_owned() } else { thought }
     }
 
     /// What a user wrote, without what a request may have put around it.

@@ -22,6 +22,7 @@ data directory; copy them as any others.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BackupArgs {
+    /// The file to make; one that is there is not overwritten.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

@@ -34,6 +34,7 @@ same: look at it before you hand it on.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExportArgs {
+    /// Its id, as `hart runs` lists it.
     #[arg(value_name = "RUN")]
     run: String,
     /// The file to write; without it, stdout.
@@ -55,7 +56,8 @@ pub(crate) fn run(args: &ExportArgs, global: &GlobalArgs, terminal: &Terminal) -
         Some(path) => {
             let text = format!("{}\n", serde_json::to_string_pretty(&bundle).unwrap_or_default());
             write_private(path, &text).map_err(|error| {
-                Failure::new(Exit::Usage, error.into()).help(format!("{} cannot be written", path.display()))
+                Failure::usage(format!("{} cannot be written: {error}", path.display()))
+                    .help("name a file in a directory that is there and yours to write")
             })?;
             terminal.note(&format!("run {id} is in {}", path.display()));
         }

@@ -114,7 +114,9 @@ fn show(args: &OneArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit
     let (input, output) = (run.usage.input_tokens, run.usage.output_tokens);
     terminal.line(&format!("model calls: {}; tokens: {input} in, {output} out", run.model_calls))?;
     if let Some(cost) = run.cost {
-        terminal.line(&format!("cost: {cost:.4}"))?;
+        // Small models cost less than a hundredth of a cent.
+        let digits = if cost < 0.01 { 6 } else { 4 };
+        terminal.line(&format!("cost: {cost:.digits$}"))?;
     }
     if let Some(error) = &run.error {
         terminal.line(&format!("{} {error}", terminal.out.paint(Tone::Bad, "error:")))?;
@@ -124,10 +126,12 @@ fn show(args: &OneArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit
 
 fn cancel(args: &OneArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let (session, id) = open(args, global, terminal)?;
+    let had_ended = !session.block_on(session.client().run(&id))??.status.is_active();
     session.block_on(session.client().cancel(&id))??;
     let run = session.block_on(session.client().run(&id))??;
     match args.json {
         true => terminal.line(&json!(run).to_string())?,
+        false if had_ended => terminal.note(&format!("run {id} had ended already: {}", run.status)),
         false => terminal.note(&format!("run {id}: {}", run.status)),
     }
     Ok(Exit::Done)

@@ -233,7 +233,7 @@ impl RunRequest {
     }
 
     fn input(&self, has_thread: bool) -> ApiResult<Input> {
-        if let Some(command) = &self.command {
+        if let Some(command) = self.command.as_ref().filter(|command| !command.is_empty()) {
             return command_input(command, has_thread);
         }
         let mut values = match self.input.clone() {
@@ -308,7 +308,10 @@ fn pair(pair: &Value) -> Option<(String, Value)> {
 fn nodes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nodes>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(all) if all == "*" => Some(Nodes::All),
-        Value::String(name) => Some(Nodes::Named(vec![name])),
+        Value::String(name) => {
+            let why = format!("`{name}` must be in a list: [\"{name}\"]; only \"*\" stands alone");
+            return Err(serde::de::Error::custom(why));
+        }
         Value::Null => None,
         list => Some(Nodes::Named(serde_json::from_value(list).map_err(serde::de::Error::custom)?)),
     })

@@ -22,6 +22,8 @@ impl Execution<'_> {
         let InputIds { start, input: id } = named.unwrap_or_else(InputIds::generate);
         let is_new = self.head.is_none() && self.state.messages().is_empty();
         let (mut update, goes_on) = match input {
+            // Nothing that this agent's state has a place for.
+            RunInput::Words(update) if update.is_empty() => return Err(RunError::EmptyInput),
             RunInput::Words(update) => {
                 // Whoever speaks of something else does not answer.
                 self.forget_pause()?;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hart_kernel::{ChatRequest, ModelSettings, OutputFormat, Reasoning, ToolChoice};
-use hart_types::{Ai, Block, BlockView, Body, Content, ImageSource, Message};
+use hart_types::{Ai, BlockView, Body, Content, ImageSource, Message};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -248,12 +248,8 @@ fn assistant(settings: &Settings, message: &Message, ai: &Ai) -> Bytes {
         Content::Blocks(_) => Cow::Owned(message.content.text()),
     };
     let mut wire = Wire { role: "assistant", content, ..Wire::default() };
-    if let (true, Content::Blocks(blocks)) = (settings.send_reasoning, &message.content) {
-        let reasoning = blocks.iter().filter_map(|block: &Block| match block.view() {
-            BlockView::Reasoning { text, .. } => Some(text),
-            _ => None,
-        });
-        wire.thinking = Some(reasoning.collect::<String>()).filter(|text| !text.is_empty());
+    if settings.send_reasoning {
+        wire.thinking = Some(message.reasoning()).filter(|text| !text.is_empty());
     }
     wire.tool_calls = tool_calls(ai);
     if wire.content.is_empty() && wire.thinking.is_none() && wire.tool_calls.is_empty() {

@@ -145,11 +145,7 @@ fn assistant<'a>(dress: &Dress, message: &'a Message, ai: &'a Ai) -> Wire<'a> {
         Content::Text(_) => &[],
     };
     if dress.send_reasoning {
-        let reasoning = blocks.iter().filter_map(|block| match block.view() {
-            BlockView::Reasoning { text, .. } => Some(text),
-            _ => None,
-        });
-        wire.reasoning_content = Some(reasoning.collect::<String>()).filter(|text| !text.is_empty());
+        wire.reasoning_content = Some(message.reasoning()).filter(|text| !text.is_empty());
     }
     // What a provider signed goes back to that provider; another one would refuse the field.
     let own = message.response_metadata.get("model_provider").is_some_and(|name| name == dress.provider);

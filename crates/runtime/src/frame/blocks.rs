@@ -2,6 +2,7 @@
 //!
 //! Invariant: what a message says is the same in both spellings.
 
+use hart_types::REASONING_CONTENT;
 use serde_json::{Map, Value, json};
 
 use crate::reasoning;
@@ -17,7 +18,7 @@ pub(crate) fn in_blocks(message: Value) -> Value {
         Some(Value::Object(kwargs)) => kwargs,
         _ => Map::new(),
     };
-    let content = if is_ai { blocks(content, &calls, kwargs.remove(reasoning::KEY)) } else { content };
+    let content = if is_ai { blocks(content, &calls, kwargs.remove(REASONING_CONTENT)) } else { content };
     let mut out = Map::new();
     out.insert("type".to_owned(), kind.as_str().into());
     out.insert("content".to_owned(), content);

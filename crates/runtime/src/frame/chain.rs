@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hart_types::RunStatus;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -48,12 +49,13 @@ impl Chain {
             }
             LogEvent::TaskStarted { task, input } => {
                 let node = node(run, task, metadata.as_deref());
-                tell(&node, "on_chain_start", json!({"input": self.state()}));
                 if task.node == "model" {
+                    tell(&node, "on_chain_start", json!({"input": self.state()}));
                     let model = inside(&node, task, "model");
                     tell(&model, "on_chat_model_start", json!({"input": {"messages": [self.messages()]}}));
                 } else {
                     let call: Value = serde_json::from_str(input.get()).unwrap_or_default();
+                    tell(&node, "on_chain_start", json!({"input": [call]}));
                     let tool = inside(&node, task, text(&call, "name"));
                     tell(&tool, "on_tool_start", json!({"input": call.get("args")}));
                     self.calls.push((task.id.clone(), call.clone()));
@@ -74,15 +76,22 @@ impl Chain {
             }
             LogEvent::TaskFinished { task, result, .. } => {
                 let node = node(run, task, metadata.as_deref());
-                if task.node == "model" {
-                    let data = json!({"output": answer(result), "input": {"messages": [self.messages()]}});
-                    tell(&inside(&node, task, "model"), "on_chat_model_end", data);
-                }
+                let (input, output) = match self.call(task) {
+                    Some(call) => (json!([call]), json!(result)),
+                    None => {
+                        let data =
+                            json!({"output": answer(result), "input": {"messages": [self.messages()]}});
+                        tell(&inside(&node, task, "model"), "on_chat_model_end", data);
+                        let output = json!([{"graph": null, "update": result, "resume": null, "goto": []}]);
+                        (json!(self.state()), output)
+                    }
+                };
                 self.calls.retain(|(id, _)| *id != task.id);
-                let output = json!([{"graph": null, "update": result, "resume": null, "goto": []}]);
                 tell(&node, "on_chain_stream", json!({"chunk": output}));
-                tell(&node, "on_chain_end", json!({"output": output, "input": self.state()}));
+                tell(&node, "on_chain_end", json!({"output": output, "input": input}));
             }
+            // Its failure was the last word.
+            LogEvent::Ended { status: RunStatus::Error | RunStatus::Timeout } => {}
             LogEvent::Ended { .. } => {
                 tell(&whole(run), "on_chain_end", json!({"output": self.state()}));
             }
@@ -110,22 +119,27 @@ impl Chain {
 struct Of<'a> {
     name: &'a str,
     id: String,
-    tags: Vec<String>,
+    tags: Vec<Value>,
     metadata: Value,
     parents: Vec<String>,
 }
 
 fn whole(run: &Run) -> Of<'_> {
-    let name = run.metadata.get("graph_id").and_then(Value::as_str).unwrap_or("agent");
     let mut metadata: Map<String, Value> = run.metadata.clone();
     metadata.insert("thread_id".to_owned(), run.thread.as_str().into());
     metadata.insert("run_id".to_owned(), run.id.as_str().into());
-    Of { name, id: run.id.to_string(), tags: Vec::new(), metadata: metadata.into(), parents: Vec::new() }
+    Of {
+        name: run.name(),
+        id: run.id.to_string(),
+        tags: run.tags().to_vec(),
+        metadata: metadata.into(),
+        parents: Vec::new(),
+    }
 }
 
 fn node<'a>(run: &Run, task: &'a Task, metadata: Option<&str>) -> Of<'a> {
     let metadata = metadata.and_then(|metadata| serde_json::from_str(metadata).ok()).unwrap_or_default();
-    let tags = vec![format!("graph:step:{}", task.step)];
+    let tags = [format!("graph:step:{}", task.step).into()].into_iter().chain(run.tags().to_vec()).collect();
     Of { name: &task.node, id: task.id.clone(), tags, metadata, parents: vec![run.id.to_string()] }
 }
 
@@ -133,7 +147,8 @@ fn node<'a>(run: &Run, task: &'a Task, metadata: Option<&str>) -> Of<'a> {
 fn inside<'a>(node: &Of<'_>, task: &Task, name: &'a str) -> Of<'a> {
     let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{}/inside", task.id).as_bytes()).to_string();
     let parents = node.parents.iter().chain([&node.id]).cloned().collect();
-    Of { name, id, tags: vec!["seq:step:1".to_owned()], metadata: node.metadata.clone(), parents }
+    let tags = ["seq:step:1".into()].into_iter().chain(node.tags.iter().skip(1).cloned()).collect();
+    Of { name, id, tags, metadata: node.metadata.clone(), parents }
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

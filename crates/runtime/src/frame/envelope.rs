@@ -124,6 +124,9 @@ impl EventRenderer {
                 out.lifecycle(&[], "running", json!({"event": "running", "graph_name": self.graph}));
             }
             LogEvent::Entered { agent } => self.entered(namespace, agent, &mut out),
+            // A step that comes no further has nothing new but what is asked there.
+            LogEvent::Values { step, interrupts: None }
+                if !step.source.goes_further(step.next.as_deref()) => {}
             LogEvent::Values { step, .. } => {
                 match values {
                     Some(values) => out.add(Channel::Values, namespace, values.clone()),
@@ -142,7 +145,7 @@ impl EventRenderer {
             LogEvent::Updates { node, update } => {
                 out.say(Channel::Updates, namespace, &json!({"node": node, "values": update}));
             }
-            LogEvent::Chunk { message, .. } => self.chunk(namespace, message, &mut out),
+            LogEvent::Chunk { task, message } => self.chunk(namespace, task, message, &mut out),
             LogEvent::Message { task, message } => self.message(namespace, task, message, &mut out),
             LogEvent::TaskStarted { task, input } => self.started(namespace, task, input, &mut out),
             LogEvent::TaskFinished { task, interrupts, .. } if !interrupts.is_empty() => {
@@ -194,7 +197,7 @@ impl EventRenderer {
         self.inside.insert(namespace.to_vec(), agent.to_owned());
     }
 
-    fn chunk(&mut self, namespace: &[String], message: &RawValue, out: &mut Out<'_>) {
+    fn chunk(&mut self, namespace: &[String], task: &Task, message: &RawValue, out: &mut Out<'_>) {
         let Ok(fragment) = serde_json::from_str::<Fragment>(message.get()) else { return };
         let mut say = |data: Value| out.say(Channel::Messages, namespace, &data);
         let mut spoken = match self.spoken.remove(namespace) {
@@ -204,7 +207,7 @@ impl EventRenderer {
                 if let Some(before) = before {
                     before.cut_off(None, &mut say);
                 }
-                Spoken::start(&fragment, &mut say)
+                Spoken::start(&fragment, task, &mut say)
             }
         };
         spoken.add(fragment, &mut say);

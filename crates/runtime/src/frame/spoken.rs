@@ -5,6 +5,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::Task;
+
 /// What has been told of a message so far.
 #[derive(Debug)]
 pub(super) struct Spoken {
@@ -46,11 +48,11 @@ struct CallFragment {
 }
 
 impl Spoken {
-    pub(super) fn start(fragment: &Fragment, say: &mut impl FnMut(Value)) -> Self {
+    pub(super) fn start(fragment: &Fragment, task: &Task, say: &mut impl FnMut(Value)) -> Self {
         let id = fragment.id.clone().unwrap_or_default();
         let mut start = json!({"event": "message-start", "role": "ai", "id": id});
-        if let Some(provider) = fragment.response_metadata.get("model_provider") {
-            set(&mut start, "metadata", json!({ "provider": provider }));
+        if let Some(model) = &task.model {
+            set(&mut start, "metadata", json!({ "provider": model.provider }));
         }
         say(start);
         Self { id, blocks: Vec::new(), open: false, usage: None, metadata: Map::new() }

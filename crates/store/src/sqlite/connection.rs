@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `whole` looks at every page; otherwise at the first ones, as opening does.
 pub(super) fn writer(path: &Path, whole: bool) -> Result<Connection, OpenError> {
-    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let failed = |source| OpenError::of(path, source);
     let mut connection = Connection::open(path).map_err(failed)?;
     // Others may have the file open, and be making it.
     connection.busy_timeout(PATIENCE).map_err(failed)?;
@@ -33,7 +33,7 @@ pub(super) fn writer(path: &Path, whole: bool) -> Result<Connection, OpenError> 
 
 /// Whether a writer would find the file whole, and of a hart that it knows.
 pub(super) fn examine(path: &Path) -> Result<(), OpenError> {
-    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let failed = |source| OpenError::of(path, source);
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     connection.busy_timeout(PATIENCE).map_err(failed)?;
     check(&connection, path, WHOLE)?;
@@ -42,7 +42,7 @@ pub(super) fn examine(path: &Path) -> Result<(), OpenError> {
 
 pub(super) fn memory() -> Result<Connection, OpenError> {
     let path = Path::new(":memory:");
-    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let failed = |source| OpenError::of(path, source);
     let mut connection = Connection::open_in_memory().map_err(failed)?;
     prepare_writer(&connection).map_err(failed)?;
     migrations::apply(&mut connection, path)?;
@@ -96,7 +96,7 @@ fn check(connection: &Connection, path: &Path, look: &str) -> Result<(), OpenErr
             Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
                 Err(OpenError::Damaged { path: path.to_owned(), finding: error.to_string() })
             }
-            _ => Err(OpenError::Sqlite { path: path.to_owned(), source: error }),
+            _ => Err(OpenError::of(path, error)),
         },
     }
 }

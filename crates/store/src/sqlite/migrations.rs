@@ -32,7 +32,7 @@ pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), Open
     if !are_missing(connection, path)? {
         return Ok(());
     }
-    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let failed = |source| OpenError::of(path, source);
     // All of them or none, in one sync. Another process may be doing the same: whoever has the file looks again how far
     // it is.
     let all = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -46,7 +46,7 @@ pub(super) fn apply(connection: &mut Connection, path: &Path) -> Result<(), Open
 
 /// Whether the file is of an older hart; of a newer one it is not for this one.
 pub(super) fn are_missing(connection: &Connection, path: &Path) -> Result<bool, OpenError> {
-    let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
+    let failed = |source| OpenError::of(path, source);
     let found: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     if found == 0 && has_tables(connection).map_err(failed)? {

@@ -210,7 +210,7 @@ impl Runs for SqliteStore {
                 return Ok(Deleted::Active);
             }
             let Some(Place { run: n, thread }) = find_place(db, &id)? else { return Ok(Deleted::Missing) };
-            let last = is_newest(db, thread, &id)? && !is_busy(db, thread)?;
+            let last = !is_followed(db, thread, n)? && !is_busy(db, thread)?;
             let undone = last && !steps::carries_others(db, thread, &id)?;
             forget(db, n)?;
             if !undone {
@@ -264,11 +264,14 @@ fn forget(db: &Connection, n: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn is_newest(db: &Connection, thread: i64, id: &RunId) -> rusqlite::Result<bool> {
-    let newest: String = db
-        .prepare_cached("SELECT id FROM runs WHERE thread = ?1 ORDER BY n DESC LIMIT 1")?
-        .query_row([thread], |row| row.get(0))?;
-    Ok(newest == id.as_str())
+/// Whether a run behind it has come to anything.
+fn is_followed(db: &Connection, thread: i64, n: i64) -> rusqlite::Result<bool> {
+    db.prepare_cached(
+        "SELECT EXISTS (
+             SELECT 1 FROM runs AS newer JOIN steps ON steps.thread = newer.thread AND steps.run = newer.id
+             WHERE newer.thread = ?1 AND newer.n > ?2)",
+    )?
+    .query_row([thread, n], |row| row.get(0))
 }
 
 /// Where its rows are, for whoever may write them: a run that is being executed is its executor's.
