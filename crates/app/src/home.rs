@@ -11,10 +11,11 @@ use std::path::Path;
 pub(crate) fn prepare(home: &Path) -> io::Result<()> {
     create_private(&home.join("skills"))?;
     let ignore = home.join(".gitignore");
-    if !ignore.exists() {
-        std::fs::write(ignore, "*\n")?;
+    if ignore.exists() {
+        return Ok(());
     }
-    Ok(())
+    // Half of it would stay for good.
+    std::fs::write(&ignore, "*\n").inspect_err(|_| drop(std::fs::remove_file(&ignore)))
 }
 
 pub(crate) fn create_private(dir: &Path) -> io::Result<()> {

@@ -76,15 +76,14 @@ impl Chain {
             }
             LogEvent::TaskFinished { task, result, .. } => {
                 let node = node(run, task, metadata.as_deref());
-                let (input, output) = match self.call(task) {
-                    Some(call) => (json!([call]), json!(result)),
-                    None => {
-                        let data =
-                            json!({"output": answer(result), "input": {"messages": [self.messages()]}});
-                        tell(&inside(&node, task, "model"), "on_chat_model_end", data);
-                        let output = json!([{"graph": null, "update": result, "resume": null, "goto": []}]);
-                        (json!(self.state()), output)
-                    }
+                let (input, output) = if task.node == "model" {
+                    let data = json!({"output": answer(result), "input": {"messages": [self.messages()]}});
+                    tell(&inside(&node, task, "model"), "on_chat_model_end", data);
+                    let output = json!([{"graph": null, "update": result, "resume": null, "goto": []}]);
+                    (json!(self.state()), output)
+                } else {
+                    let called: Vec<Value> = self.call(task).into_iter().collect();
+                    (called.into(), json!(result))
                 };
                 self.calls.retain(|(id, _)| *id != task.id);
                 tell(&node, "on_chain_stream", json!({"chunk": output}));
