@@ -1,6 +1,6 @@
 //! `hart export`: one run as a file that somebody else can look at and play again.
 //!
-//! Invariant: the bundle holds what the run said and did, and nothing of the thread before it.
+//! Invariant: the bundle holds what the run said and did, or went on from, and nothing of the thread before that.
 
 use std::collections::HashSet;
 use std::fs::{OpenOptions, Permissions};
