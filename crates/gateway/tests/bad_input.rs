@@ -475,6 +475,11 @@ async fn what_is_wrong_is_told_with_its_place_and_in_plain_words() {
             r#"{"assistant_id": "agent", "after_seconds": "x"}"#,
             "`after_seconds`: invalid type: string \"x\", expected a number",
         ),
+        (
+            "/runs",
+            r#"{"assistant_id": "agent", "interrupt_before": "tools"}"#,
+            r#"`interrupt_before`: `tools` must be in a list: ["tools"]; only "*" stands alone"#,
+        ),
         ("/threads", r#"{"metadata": 5}"#, "`metadata`: invalid type: integer `5`, expected a map"),
     ] {
         let (status, answer) = ask(&server, &Method::POST, path, body).await;

@@ -67,6 +67,7 @@ async fn a_stream_names_its_run_and_is_read_again_from_any_frame() {
         let seen: Vec<&str> = rest.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
         assert_eq!(seen, ids[at + 1..], "after {last}");
     }
+    assert_eq!(server.get("/api/langgraph/").await["ok"], true);
     let from_start = server.request(Method::GET, &way).header("last-event-id", "-1").send().await.unwrap();
     assert_eq!(from_start.text().await.unwrap(), whole);
     server.close().await;

@@ -271,3 +271,19 @@ async fn what_is_said_about_a_run_is_said_in_its_stream() {
     assert_eq!((&begins["name"], &begins["tags"]), (&json!("rn"), &json!(["q"])));
     server.close().await;
 }
+
+/// A model inside of a call has its input told as the run's own has.
+#[tokio::test]
+async fn a_subagents_model_is_told_of_with_what_it_was_given() {
+    let body = asked(&read("sse_subagent_sub"));
+    let words = body["input"]["messages"][0]["content"].as_str().unwrap().to_owned();
+    let server = Server::playing(turns(&words)).await;
+    let thread = server.thread().await;
+    let mut body = body;
+    body["stream_mode"] = json!(["tasks"]);
+    let frames = heard(&server, &thread, "", &body).await;
+    let inside = frames.iter().find(|(event, data)| event.starts_with("tasks|") && data["name"] == "model");
+    let given = &inside.expect("a task inside of the call").1["input"]["messages"];
+    assert_eq!(given[0]["type"], "human", "{given}");
+    server.close().await;
+}

@@ -320,3 +320,13 @@ async fn what_a_model_thought_is_told_alike_in_fragments_and_states() {
     assert_eq!(again["values"], state["values"]);
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_command_that_says_nothing_is_none() {
+    let server = Server::new(&["one"]).await;
+    let id = server.thread().await;
+    let mut start = says("a");
+    start["command"] = json!({});
+    assert_eq!(texts(&server.post(&format!("/threads/{id}/runs/wait"), start).await), ["a", "one"]);
+    server.close().await;
+}

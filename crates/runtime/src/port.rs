@@ -85,7 +85,8 @@ impl<S> Store for S where
 #[non_exhaustive]
 pub enum StoreError {
     #[error(
-        "the disk is full; free some space: runs that wait go on by themselves, what was refused has to be asked for again"
+        "the disk is full; free some space: runs that wait go on by themselves, what was refused has to be asked for \
+         again"
     )]
     Full,
     #[error(

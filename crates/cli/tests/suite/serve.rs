@@ -446,6 +446,20 @@ fn a_server_starts_on_a_full_disk_and_goes_on_when_there_is_room() {
     assert!(thread.contains("The whole answer."), "{thread}");
 }
 
+/// Where a file was closed properly, SQLite has something to make beside it before it can be read.
+#[test]
+fn a_full_disk_is_told_as_such_when_nothing_can_be_opened_on_it() {
+    let bench = Bench::with([Turn::new().text("Good day.")]);
+    bench.write("config.yaml", "title: {enabled: false}\n");
+    let run = bench.hart().args(["run", "hello"]).run();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let threads =
+        bench.hart().on_a_full_disk_of(&bench.dir.path().join(".hart"), "8m").args(["threads"]).run();
+    assert_eq!(threads.code, Some(1), "{}", threads.stdout);
+    let told = &threads.stderr;
+    assert!(told.contains("the disk is full; free some space and try again"), "{told}");
+}
+
 #[test]
 fn a_run_that_was_cut_off_goes_on_after_a_restart_unless_it_may_not() {
     for (options, status, calls) in [(&[][..], "success", 2), (&["--no-resume"][..], "error", 1)] {
