@@ -17,6 +17,7 @@ mod outbox;
 mod presence;
 mod readers;
 mod recordings;
+mod reserve;
 mod row;
 mod runs;
 mod soundness;
@@ -94,7 +95,7 @@ impl SqliteStore {
         let soundness = Arc::new(Soundness::of(path));
         // Whoever has it open looked through it.
         let check = !presence.is_anybody_there() && soundness.must_be_checked();
-        let connection = connection::writer(path, check)?;
+        let connection = reserve::spent_if_full(path, || connection::writer(path, check))?;
         let failed = |source| OpenError::of(path, source);
         let mark = Arc::new(Mark::beside(path, &connection).map_err(failed)?);
         let readers = Readers::new(path.to_owned());
@@ -110,7 +111,7 @@ impl SqliteStore {
 
     /// Looks through a file without changing it: whether [`open`](Self::open) would take it.
     pub fn examine(path: &Path) -> Result<(), OpenError> {
-        connection::examine(path)
+        reserve::spent_if_full(path, || connection::examine(path))
     }
 
     /// Forgets everything when the last copy goes.

@@ -448,13 +448,23 @@ fn a_server_starts_on_a_full_disk_and_goes_on_when_there_is_room() {
 
 /// Where a file was closed properly, SQLite has something to make beside it before it can be read.
 #[test]
-fn a_full_disk_is_told_as_such_when_nothing_can_be_opened_on_it() {
+fn what_was_closed_properly_is_read_on_a_full_disk() {
     let bench = Bench::with([Turn::new().text("Good day.")]);
     bench.write("config.yaml", "title: {enabled: false}\n");
-    let run = bench.hart().args(["run", "hello"]).run();
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let threads =
-        bench.hart().on_a_full_disk_of(&bench.dir.path().join(".hart"), "8m").args(["threads"]).run();
+    let home = bench.dir.path().join(".hart");
+    let _ = bench.hart().args(["run", "--thread", THREAD, "hello"]).run().success();
+    let threads = bench.hart().on_a_full_disk_of(&home, "8m").args(["threads"]).run().success();
+    assert!(threads.stdout.contains(THREAD), "{}", threads.stdout);
+    let served = Served::start(bench.hart().on_a_full_disk_of(&home, "8m"));
+    let state = served.ask("GET", &format!("/threads/{THREAD}/state"), "", &json!({}));
+    assert!(state.starts_with("HTTP/1.1 200") && state.contains("Good day."), "{state}");
+    let refused = served.ask("POST", "/threads", "", &json!({}));
+    assert!(refused.starts_with("HTTP/1.1 507"), "{refused}");
+    served.process.terminate();
+    let _ = served.process.wait().success();
+
+    std::fs::remove_file(home.join("hart.db-reserve")).unwrap();
+    let threads = bench.hart().on_a_full_disk_of(&home, "8m").args(["threads"]).run();
     assert_eq!(threads.code, Some(1), "{}", threads.stdout);
     let told = &threads.stderr;
     assert!(told.contains("the disk is full; free some space and try again"), "{told}");

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
+use super::reserve;
+
 /// A file in use.
 #[derive(Debug)]
 pub(super) struct Soundness {
@@ -43,9 +45,17 @@ impl Soundness {
     /// Called when this process has closed the file.
     pub(super) fn closed(&self) {
         // Where others have it open, the last one says so.
-        if self.damaged.load(Ordering::Relaxed) || beside(&self.path, "-wal").exists() {
+        if beside(&self.path, "-wal").exists() {
             return;
         }
+        if !self.damaged.load(Ordering::Relaxed) {
+            self.sign_off();
+        }
+        // Last: it takes what a full disk still has.
+        reserve::set_aside(&self.path);
+    }
+
+    fn sign_off(&self) {
         match &self.found {
             // Nobody wrote to it: its time is left alone.
             Some(found) if state(&self.path).as_ref() == Some(found) => {
