@@ -102,6 +102,7 @@ mod tests {
             number: 0,
             created_at: Timestamp::UNIX_EPOCH,
             next: None,
+            deleted: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Runs: how they start, wait for each other, are stopped, and end.
 
+use hart_runtime::port::HistoryQuery;
 use hart_runtime::{After, CancelError, Input, StartError, StartRun};
 use hart_types::{CancelAction, Durability, MultitaskStrategy, RunStatus, StreamMode, ThreadStatus};
 use serde_json::json;
@@ -143,6 +144,13 @@ async fn a_deleted_run_takes_nothing_of_what_came_before_or_after_it() {
     for id in [&runs[1], &runs[0]] {
         world.runtime.delete_run(id).await.unwrap();
         assert_eq!(world.texts("t").await, all);
+        let all = HistoryQuery { limit: 100, ..HistoryQuery::default() };
+        let listed = world.runtime.history(&"t".into(), &all, |_| true).await.unwrap();
+        assert!(
+            listed.iter().all(|state| state.step.as_ref().unwrap().run != *id),
+            "a state of it is listed"
+        );
+        assert!(!listed.is_empty());
         assert!(world.runtime.store().run(id).await.unwrap().is_none());
         assert_eq!(world.runtime.kept(id).await.unwrap(), None, "its stream is still there");
         assert!(matches!(world.runtime.delete_run(id).await, Err(CancelError::NoRun(_))));

@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0014_leaner_indexes.sql"),
     include_str!("../migrations/0015_events_in_rows.sql"),
     include_str!("../migrations/0016_lifetimes.sql"),
+    include_str!("../migrations/0017_states_of_deleted_runs.sql"),
 ];
 
 /// A thread with a run and an event, as the first version wrote them.

@@ -10,7 +10,7 @@ use crate::workspaces::Workspace;
 
 impl Runtime {
     /// Forgets a run. One that goes on is rolled back; the last one of its thread is undone, with its files; of any
-    /// other its record and its stream go, while the thread keeps what it did.
+    /// other its record, its stream and its states in the history go, while the thread keeps what it did.
     pub async fn delete_run(&self, id: &RunId) -> Result<(), CancelError> {
         let run = self.inner.store.run(id).await?.ok_or_else(|| CancelError::NoRun(id.clone()))?;
         let files = Workspace { thread: run.thread.clone(), user: run.user.clone() };

@@ -82,7 +82,7 @@ impl Runtime {
             let last = (page.len() as u64) < query.limit;
             query.before = page.last().map(|step| step.id.clone());
             for step in page {
-                let is_shown = query.only.is_some() || !folding.hides(&step.id);
+                let is_shown = query.only.is_some() || !(step.deleted || folding.hides(&step.id));
                 folding.pass(&step);
                 if is_shown && wanted(&step) {
                     steps.push(step);

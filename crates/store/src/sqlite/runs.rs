@@ -214,6 +214,7 @@ impl Runs for SqliteStore {
             let undone = last && !steps::carries_others(db, thread, &id)?;
             forget(db, n)?;
             if !undone {
+                steps::mark_deleted(db, thread, &id)?;
                 return Ok(Deleted::Forgotten);
             }
             steps::undo(db, &run, now)?;

@@ -311,6 +311,7 @@ fn info(row: &Row<'_>) -> rusqlite::Result<StepInfo> {
         number,
         created_at: get_time(row, "created_at")?,
         next,
+        deleted: row.get("deleted")?,
     })
 }
 
@@ -323,8 +324,9 @@ fn run_metadata(row: &Row<'_>) -> rusqlite::Result<Map<String, Value>> {
 /// Another thread with the same steps; the large values are shared.
 pub(super) fn copy(db: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
     db.prepare_cached(
-        "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next, sum)
-         SELECT ?2, id, parent, run, source, number, created_at, next, sum FROM steps WHERE thread = ?1 ORDER BY n",
+        "INSERT INTO steps (thread, id, parent, run, source, number, created_at, next, sum, deleted)
+         SELECT ?2, id, parent, run, source, number, created_at, next, sum, deleted FROM steps WHERE thread = ?1
+         ORDER BY n",
     )?
     .execute([from, to])?;
     db.prepare_cached(
@@ -393,6 +395,16 @@ pub(super) fn carries_others(db: &Connection, thread: i64, run: &RunId) -> rusql
              WHERE own.run = ?2 AND own.thread = ?1 AND later.run <> ?2)",
     )?
     .query_row(params![thread, run.as_str()], |row| row.get(0))
+}
+
+/// Its states are not listed any more, but for the one that the thread is at.
+pub(super) fn mark_deleted(db: &Connection, thread: i64, run: &RunId) -> rusqlite::Result<()> {
+    db.prepare_cached(
+        "UPDATE steps SET deleted = 1
+         WHERE run = ?2 AND thread = ?1 AND id IS NOT (SELECT head FROM threads WHERE n = ?1)",
+    )?
+    .execute(params![thread, run.as_str()])?;
+    Ok(())
 }
 
 /// What a thread is that nothing happens on: it waits where something is left to do at its newest step, and where nobody
