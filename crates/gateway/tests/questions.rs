@@ -83,7 +83,8 @@ async fn whoever_writes_past_a_question_closes_it_and_others_leave_it_open() {
         (json!({"values": null, "as_node": "__end__"}), json!([]), 0),
         (json!({"values": answer, "as_node": "tools"}), json!(["model"]), 0),
         (json!({"values": answer}), json!(["model"]), 0),
-        (json!({"values": user("something else")}), json!(["model"]), 0),
+        (json!({"values": user("something else"), "as_node": "__start__"}), json!(["model"]), 0),
+        (json!({"values": user("by the way")}), json!(["tools"]), 1),
         (json!({"values": {}}), json!(["tools"]), 1),
         (json!({"values": {"messages": [{"role": "system", "content": "note"}]}}), json!(["tools"]), 1),
     ] {
@@ -111,6 +112,34 @@ async fn what_is_said_beside_an_answer_does_not_drown_it() {
     let (server, id) = asked(&["done"]).await;
     let heard = command(&server, &id, json!({"resume": "yes", "update": user("be quick")})).await;
     assert_eq!(heard, ["go", "", "Human answered: yes", "be quick", "done"]);
+    server.close().await;
+}
+
+/// Words that are written while a call asks can be read at once, and have their place when it has its result.
+#[tokio::test]
+async fn what_is_written_while_a_call_asks_does_not_drown_it() {
+    let beside = async |then: &[&str]| {
+        let (server, id) = asked(then).await;
+        server.post(&format!("/threads/{id}/state"), json!({"values": user("be quick")})).await;
+        let state = server.get(&format!("/threads/{id}/state")).await;
+        assert_eq!(said(&state["values"]), ["go", "", "be quick"]);
+        (server, id)
+    };
+    let (server, id) = beside(&["done"]).await;
+    let heard = command(&server, &id, json!({"resume": "yes"})).await;
+    assert_eq!(heard, ["go", "", "Human answered: yes", "be quick", "done"]);
+    server.close().await;
+
+    let (server, id) = beside(&["other things"]).await;
+    let other = json!({"assistant_id": "agent", "input": user("never mind")});
+    let heard = said(&server.post(&format!("/threads/{id}/runs/wait"), other).await);
+    assert_eq!(heard, ["go", "", "be quick", "never mind", "other things"]);
+    server.close().await;
+
+    let (server, id) = beside(&[]).await;
+    server.post(&format!("/threads/{id}/state"), json!({"values": null, "as_node": "__end__"})).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!((said(&state["values"]).len(), &state["interrupts"]), (3, &json!([])));
     server.close().await;
 }
 
@@ -192,6 +221,14 @@ async fn calls_made_together_are_told_one_by_one_and_failures_end_their_task() {
     let results = of("updates").into_iter().filter_map(|update| update["tools"]["messages"].as_array());
     let lengths: Vec<usize> = results.map(Vec::len).collect();
     assert_eq!(lengths, [1, 1]);
+    let of_calls: Vec<&str> = events
+        .iter()
+        .filter(|(_, data)| {
+            !data["tools"].is_null() || (data["name"] == "tools" && !data["result"].is_null())
+        })
+        .map(|(event, _)| event.as_str())
+        .collect();
+    assert_eq!(of_calls, ["updates", "tasks", "updates", "tasks"], "what a call wrote, and that it is done");
     let of_tools: Vec<&Value> = of("messages").into_iter().filter(|told| told[0]["type"] == "tool").collect();
     let paths: Vec<&Value> = of_tools.iter().map(|told| &told[1]["langgraph_path"]).collect();
     assert_eq!(paths, [&json!(["__pregel_push", 0, false]), &json!(["__pregel_push", 1, false])]);
@@ -200,6 +237,30 @@ async fn calls_made_together_are_told_one_by_one_and_failures_end_their_task() {
     let last = tasks.last().unwrap();
     assert_eq!(last["name"], "model");
     assert!(last["error"]["message"].is_string() && last["error"]["error"].is_string(), "{last}");
+    server.close().await;
+}
+
+/// Two calls that ask are two questions, and the state at which they are asked follows the one before it.
+#[tokio::test]
+async fn questions_asked_together_are_told_one_by_one() {
+    let call = |id: &str| {
+        let arguments = json!({"question": id}).as_object().unwrap().clone();
+        hart_types::ToolCall::new(id, "ask_human", arguments)
+    };
+    let server = Server::playing(vec![ScriptedTurn::calls([call("a"), call("b")])]).await;
+    let id = server.thread().await;
+    let modes = json!(["updates", "checkpoints"]);
+    let body = json!({"assistant_id": "agent", "input": user("hi"), "stream_mode": modes});
+    let stream = server.request(reqwest::Method::POST, &format!("/threads/{id}/runs/stream"));
+    let told = frames(&stream.body(body.to_string()).send().await.unwrap().text().await.unwrap());
+    let asked: Vec<&Value> = told.iter().map(|(_, data)| &data["__interrupt__"]).collect();
+    let asked: Vec<&Value> = asked.into_iter().filter(|asked| !asked.is_null()).collect();
+    assert_eq!(asked.iter().map(|one| &one[0]["value"]["question"]).collect::<Vec<_>>(), ["a", "b"]);
+    let last = told.iter().rfind(|(event, _)| event == "checkpoints").map(|(_, data)| data).unwrap();
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    let ids = |key: &str| &last[key]["configurable"]["checkpoint_id"];
+    assert_eq!(ids("config"), &state["checkpoint_id"]);
+    assert_eq!(ids("parent_config"), &state["parent_checkpoint_id"]);
     server.close().await;
 }
 

@@ -287,3 +287,18 @@ async fn a_subagents_model_is_told_of_with_what_it_was_given() {
     assert_eq!(given[0]["type"], "human", "{given}");
     server.close().await;
 }
+
+/// The mode `events` tells of them to everybody, as LangChain's does.
+#[tokio::test]
+async fn events_tell_of_subagents_without_being_asked() {
+    let mut body = asked(&read("sse_subagent_sub"));
+    let words = body["input"]["messages"][0]["content"].as_str().unwrap().to_owned();
+    let server = Server::playing(turns(&words)).await;
+    let thread = server.thread().await;
+    (body["stream_mode"], body["stream_subgraphs"]) = (json!(["events", "updates"]), json!(false));
+    let frames = heard(&server, &thread, "", &body).await;
+    let models = frames.iter().filter(|(_, data)| data["event"] == "on_chat_model_start").count();
+    assert_eq!(models, 3, "the run's own twice, and the subagent's");
+    assert!(frames.iter().all(|(event, _)| !event.contains('|')), "nothing else of it");
+    server.close().await;
+}

@@ -137,15 +137,21 @@ impl Agent {
         let Opened { mut state, head: parent, next: ahead, .. } =
             self.open(&cx.thread_id, cx.from.as_ref()).await?;
         let mut update = self.input(values).map_err(RunError::Input)?;
-        let pause = state.get::<Paused>().cloned().flatten();
+        let mut pause = state.get::<Paused>().cloned().flatten();
         let changes = !update.is_empty();
+        if let Some(pause) = pause.as_mut().filter(|pause| as_node.is_none() && pause.node == Node::Tools)
+            && Pending::are_spoken_over(state.messages(), &update)
+        {
+            pause.held.extend(update.to_writes());
+            update = Update::none().set::<Paused>(Some(pause.clone()));
+        }
         let mut writes = update.to_writes();
         state.apply(update).map_err(RunError::Input)?;
         let waits = pause.as_ref().is_some_and(|pause| {
             as_node.is_none() && (pause.node != Node::Tools || Pending::exist(state.messages()))
         });
-        if pause.is_some() && !waits {
-            update = Update::none().set::<Paused>(None);
+        if let Some(pause) = pause.filter(|_| !waits) {
+            update = self.schema.restore(pause.held).set::<Paused>(None);
             writes.extend(update.to_writes());
             state.apply(update).map_err(RunError::Input)?;
         }
@@ -192,8 +198,14 @@ impl Agent {
         self.chain.iter().map(|middleware| middleware.name())
     }
 
-    /// A state as clients may see it.
-    pub fn snapshot(&self, state: State) -> Snapshot {
+    /// A state as clients may see it: what was said while calls wait is there, though its place is not decided yet.
+    pub fn snapshot(&self, mut state: State) -> Snapshot {
+        if let Some(Some(pause)) = state.get::<Paused>()
+            && !pause.held.is_empty()
+        {
+            let held = pause.held.clone();
+            self.schema.replay(&mut state, held);
+        }
         Snapshot { state, schema: Arc::clone(&self.schema) }
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use hart_types::{CheckpointId, Message, ToolCall, ToolCallId};
 use serde_json::{Map, Value};
 
-use crate::{Interrupt, LoggedWrite, MessageList, Schema, SideCall, State, StepSource};
+use crate::{Interrupt, LoggedWrite, MessageList, Schema, SideCall, State, StepSource, Update};
 
 /// Receives events in order. Slow sinks slow the run: buffer.
 #[async_trait]
@@ -43,7 +43,11 @@ pub enum AgentEvent {
         call_id: ToolCallId,
         text: String,
     },
-    ToolFinished(Arc<Message>),
+    ToolFinished {
+        result: Arc<Message>,
+        /// What the call has written to the state beside it.
+        update: Arc<Map<String, Value>>,
+    },
     /// The run waits for a person to answer these.
     Paused(Arc<[Interrupt]>),
     /// A middleware has asked a model on its own; what it took counts as the run's.
@@ -59,19 +63,27 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// Several writes of one list, such as two tools that each hand over a file, are shown as one.
     pub(crate) fn updates(node: &str, writes: &[LoggedWrite]) -> Self {
-        let mut update = Map::new();
-        for LoggedWrite { key, value, .. } in writes.iter().filter(|write| !write.private) {
-            match (update.get_mut(key), value) {
-                (Some(Value::Array(all)), Value::Array(more)) => all.extend(more.iter().cloned()),
-                _ => {
-                    update.insert(key.clone(), value.clone());
-                }
+        Self::Updates { node: node.into(), update: shown(writes).into() }
+    }
+
+    pub(crate) fn tool_finished(result: Message, update: &Update) -> Self {
+        Self::ToolFinished { result: result.into(), update: shown(&update.to_writes()).into() }
+    }
+}
+
+/// Several writes of one list, such as two tools that each hand over a file, are shown as one.
+fn shown(writes: &[LoggedWrite]) -> Map<String, Value> {
+    let mut update = Map::new();
+    for LoggedWrite { key, value, .. } in writes.iter().filter(|write| !write.private) {
+        match (update.get_mut(key), value) {
+            (Some(Value::Array(all)), Value::Array(more)) => all.extend(more.iter().cloned()),
+            _ => {
+                update.insert(key.clone(), value.clone());
             }
         }
-        Self::Updates { node: node.into(), update: Arc::new(update) }
     }
+    update
 }
 
 /// A durable step, and the state it led to.

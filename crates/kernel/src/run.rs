@@ -137,7 +137,7 @@ impl<'a> Execution<'a> {
             Err(Stop::Paused(pause)) => self.pause(pause).await,
             Err(Stop::Over(ended)) => Ok(ended),
         };
-        let ran = self.say_what_was_held().await.and(ran);
+        let ran = self.leave_what_was_held().await.and(ran);
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
         let logged = match &ran {

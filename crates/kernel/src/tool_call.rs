@@ -16,7 +16,7 @@ use hart_types::{Body, InvalidToolCall, Message, MessageId, ToolCall, ToolCallId
 use crate::guarded::{guarded, panic_text};
 use crate::{
     Agent, AgentEvent, Begun, Command, EffectKey, HookError, MessageList, ModelErrorKind, RunContext, State,
-    ToolContext, ToolCore, ToolError, ToolOutcome, ToolOutput, ToolRequest,
+    ToolContext, ToolCore, ToolError, ToolOutcome, ToolOutput, ToolRequest, Update,
 };
 
 /// Where a result says that its call may succeed a little later.
@@ -57,6 +57,14 @@ impl Pending {
         let open = |id: &Option<ToolCallId>| id.as_ref().is_some_and(|id| !answered.contains(&id));
         ai.tool_calls.iter().any(|call| open(&call.id))
             || ai.invalid_tool_calls.iter().any(|call| open(&call.id))
+    }
+
+    /// Whether calls wait to which nobody would come back behind these messages.
+    pub(crate) fn are_spoken_over(messages: &MessageList, update: &Update) -> bool {
+        let is_new = |id: &Option<_>| messages.iter().all(|message| message.id != *id);
+        let speaks =
+            |message: &Message| matches!(message.body, Body::Human | Body::Ai(_)) && is_new(&message.id);
+        Self::exist(messages) && update.message_writes().iter().any(|message| speaks(message))
     }
 
     /// Whether hooks have answered all the calls there were, so that nobody has heard the results yet.
@@ -139,7 +147,7 @@ impl ToolCallRunner<'_> {
             Pending::Valid { call, .. } => Arc::clone(call),
             Pending::Invalid { call, .. } => {
                 let message = pending.named(cx, nth, pending.error(invalid_text(call)));
-                cx.emit(AgentEvent::ToolFinished(Arc::new(message.clone()))).await;
+                cx.emit(AgentEvent::tool_finished(message.clone(), &Update::none())).await;
                 return Ok(ToolOutcome { message, command: Command::none() });
             }
         };
@@ -154,13 +162,13 @@ impl ToolCallRunner<'_> {
             outcome.message.id.get_or_insert_with(|| cx.result_id(nth, pending.id()));
         };
         let mut outcome = guarded(cx, None, self.played(cx, request, &call, finish)).await;
-        let message = match &mut outcome {
-            Ok(outcome) => outcome.message.clone(),
+        let finished = match &mut outcome {
+            Ok(outcome) => AgentEvent::tool_finished(outcome.message.clone(), &outcome.command.update),
             // Not finished: it runs again when its question is answered.
             Err(HookError::Interrupt(_) | HookError::Interrupts(_)) => return outcome,
-            Err(error) => pending.failed(cx, nth, error),
+            Err(error) => AgentEvent::tool_finished(pending.failed(cx, nth, error), &Update::none()),
         };
-        cx.emit(AgentEvent::ToolFinished(Arc::new(message))).await;
+        cx.emit(finished).await;
         outcome
     }
 }

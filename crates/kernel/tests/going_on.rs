@@ -155,7 +155,8 @@ async fn what_a_client_writes_leaves_ahead_what_was_ahead() {
         ("a failure", said("hello"), None, Some("model")),
         ("a failure", nothing.clone(), Some("__end__"), None),
         ("calls", nothing, None, Some("tools")),
-        ("calls", said("not that, rather this"), None, Some("model")),
+        ("calls", said("and quickly"), None, Some("tools")),
+        ("calls", said("not that, rather this"), Some("__start__"), Some("model")),
         (
             "calls",
             json!({"messages": [{"type": "tool", "content": "by hand", "tool_call_id": "c1"}]}),

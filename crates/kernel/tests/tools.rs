@@ -29,7 +29,7 @@ async fn calls_run_concurrently_and_results_keep_call_order() {
     let finished: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            AgentEvent::ToolFinished(message) => Some(message.text()),
+            AgentEvent::ToolFinished { result, .. } => Some(result.text()),
             _ => None,
         })
         .collect();

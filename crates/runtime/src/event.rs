@@ -139,6 +139,7 @@ pub struct AskedModel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRef {
     pub checkpoint: CheckpointId,
+    /// The one that clients see before it.
     pub parent: Option<CheckpointId>,
     pub source: StepSource,
     pub step: i64,

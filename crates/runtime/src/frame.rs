@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::event::{LogEvent, StepRef, Task, raw};
+use crate::tape::FRAMES;
 use crate::tasks::{NextTask, next_tasks};
 use crate::{Entry, Run};
 
@@ -98,7 +99,9 @@ impl Renderer {
     /// `values` is the state at the entry, if it is wanted.
     pub fn render(&mut self, entry: &Entry, values: Option<&Bytes>) -> Vec<Frame> {
         let namespace = &entry.logged.namespace;
-        if !namespace.is_empty() && !self.children {
+        // All but `events` is told of agents inside of calls to those alone who ask for it.
+        let is_shown = namespace.is_empty() || self.children;
+        if !is_shown && !self.has(StreamMode::Events) {
             return Vec::new();
         }
         self.enter(namespace);
@@ -121,6 +124,7 @@ impl Renderer {
             frames.push(Frame { event, data, id });
         };
         match &entry.logged.event {
+            _ if !is_shown => {}
             LogEvent::Started { attempt } => {
                 let data = json!({"run_id": self.run.id, "attempt": attempt, "thread_id": self.run.thread});
                 add("metadata".into(), bytes(&data));
@@ -156,7 +160,12 @@ impl Renderer {
                 add("updates".into(), object(node, update));
             }
             LogEvent::Paused { interrupts } if self.has(StreamMode::Updates) => {
-                add("updates".into(), bytes(&json!({ "__interrupt__": interrupts })));
+                // A frame for each, as far as an event has ids for them; at a breakpoint one that asks nothing.
+                let share = interrupts.len().div_ceil(usize::try_from(FRAMES).unwrap_or(1)).max(1);
+                let none = interrupts.is_empty().then_some(&[][..]);
+                for asked in interrupts.chunks(share).chain(none) {
+                    add("updates".into(), bytes(&json!({ "__interrupt__": asked })));
+                }
             }
             LogEvent::Chunk { task, message } => self.message(task, message, true, &mut add),
             LogEvent::Message { task, message } => self.message(task, message, false, &mut add),

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hart_kernel::{AgentEvent, EventSink, Interrupt, MessageList, Reached, StepSource, async_trait};
-use hart_types::{Message, MessageId, RunId, RunStatus, ToolCallId, UsageMetadata};
+use hart_types::{CheckpointId, Message, MessageId, RunId, RunStatus, ToolCallId, UsageMetadata};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -40,6 +40,8 @@ struct Voice {
     head: String,
     /// The newest that came further, which names the tasks that follow it: one that stops to ask keeps its name.
     origin: String,
+    /// The one before that.
+    origin_parent: Option<CheckpointId>,
     /// Its number, as the thread's history has it; none before the first.
     number: Option<i64>,
     /// Whether the step behind it has begun.
@@ -121,6 +123,7 @@ impl RunSink {
         self.with(&[], |voice| {
             (voice.head, voice.number) = (info.id.to_string(), Some(info.number));
             voice.origin = stands_for.map_or_else(|| voice.head.clone(), |origin| origin.to_string());
+            voice.origin_parent = info.parent;
         });
     }
 
@@ -238,6 +241,7 @@ impl Voice {
                     self.head = reached.checkpoint.to_string();
                     if further {
                         self.origin.clone_from(&self.head);
+                        self.origin_parent.clone_from(&reached.parent);
                     }
                 }
                 (self.at_work, self.speaking) = (false, None);
@@ -257,7 +261,7 @@ impl Voice {
                 let data = json!({"type": "tool_progress", "tool_call_id": call_id, "text": text});
                 vec![LogEvent::Custom { data }]
             }
-            AgentEvent::ToolFinished(message) => self.tool_finished(&message),
+            AgentEvent::ToolFinished { result, update } => self.tool_finished(&result, &update),
             AgentEvent::Paused(interrupts) => self.paused(&interrupts),
             AgentEvent::Custom(data) => vec![LogEvent::Custom { data }],
             // Told in its own namespace, and in the run's totals.
@@ -308,11 +312,9 @@ impl Voice {
 
     fn updates(&mut self, node: &str, update: &Map<String, Value>) -> Vec<LogEvent> {
         node.clone_into(&mut self.node);
-        if node == "input" || is_void(update) {
+        // What calls wrote was told of each when it had finished.
+        if matches!(node, "input" | "tools") {
             return Vec::new();
-        }
-        if node == "tools" {
-            return one_by_one(update);
         }
         let told = |update| LogEvent::Updates { node: node.to_owned(), update };
         if node != "model" {
@@ -343,7 +345,8 @@ impl Voice {
         told.chain([LogEvent::Paused { interrupts: interrupts.to_vec() }]).collect()
     }
 
-    fn tool_finished(&mut self, message: &Message) -> Vec<LogEvent> {
+    /// Each call is told for itself, as if it were a node of its own.
+    fn tool_finished(&mut self, message: &Message, update: &Map<String, Value>) -> Vec<LogEvent> {
         let call = message.as_tool_result().map_or_else(|| "".into(), |result| result.tool_call_id.clone());
         let begun = self.running.iter().position(|(running, _)| *running == call);
         let task = match begun {
@@ -351,9 +354,14 @@ impl Voice {
             None => self.tool_task(&call),
         };
         self.told.extend(message.id.clone());
-        let result = raw(&json!({ "messages": [message] }));
+        let mut written = update.clone();
+        let also_said = written.remove("messages").unwrap_or_else(|| json!([]));
+        let said = [json!(message)].into_iter().chain(also_said.as_array().into_iter().flatten().cloned());
+        written.insert("messages".to_owned(), said.collect());
+        let result = raw(&written);
         vec![
             LogEvent::Message { task: task.clone(), message: raw(message) },
+            LogEvent::Updates { node: task.node.clone(), update: result.clone() },
             LogEvent::TaskFinished { task, result, error: None, interrupts: Vec::new() },
         ]
     }
@@ -373,14 +381,14 @@ impl Voice {
     }
 
     fn step_of(&self, reached: &Reached) -> StepRef {
+        let further = reached.source.goes_further(reached.next.as_deref());
         StepRef {
             checkpoint: reached.checkpoint.clone(),
-            parent: reached.parent.clone(),
+            parent: if further { &reached.parent } else { &self.origin_parent }.clone(),
             source: reached.source,
             step: self.number.unwrap_or(0),
             next: reached.next.as_deref().map(str::to_owned),
-            stands_for: (!reached.source.goes_further(reached.next.as_deref()))
-                .then(|| self.origin.as_str().into()),
+            stands_for: (!further).then(|| self.origin.as_str().into()),
         }
     }
 
@@ -410,28 +418,6 @@ impl Voice {
 #[derive(serde::Deserialize)]
 struct Named {
     id: Option<MessageId>,
-}
-
-/// What each call wrote, as if each were a node of its own; what is nobody's in particular comes with the last.
-fn one_by_one(update: &Map<String, Value>) -> Vec<LogEvent> {
-    let whole =
-        |update: &Map<String, Value>| LogEvent::Updates { node: "tools".to_owned(), update: raw(update) };
-    let mut rest = update.clone();
-    let Some(Value::Array(messages)) = rest.remove("messages") else { return vec![whole(update)] };
-    let last = messages.len().saturating_sub(1);
-    let one = |(nth, message): (usize, Value)| {
-        let mut own = Map::from_iter([("messages".to_owned(), json!([message]))]);
-        if nth == last {
-            own.extend(std::mem::take(&mut rest));
-        }
-        whole(&own)
-    };
-    messages.into_iter().enumerate().map(one).collect()
-}
-
-/// A batch of calls all of which ask has written nothing.
-fn is_void(update: &Map<String, Value>) -> bool {
-    update.values().all(|value| value.as_array().is_some_and(Vec::is_empty))
 }
 
 fn count_chunk(totals: &mut Totals, chunk: &Message) {

@@ -97,7 +97,7 @@ impl RunWatch {
                 open.inside.extend(inside.map(|inside| (inside, span.id)));
                 open.called.insert(id, span);
             }
-            AgentEvent::ToolFinished(message) => self.tool_done(message),
+            AgentEvent::ToolFinished { result, .. } => self.tool_done(result),
             _ => {}
         }
     }

@@ -25,10 +25,12 @@ impl Execution<'_> {
             // Nothing that this agent's state has a place for.
             RunInput::Words(update) if update.is_empty() => return Err(RunError::EmptyInput),
             RunInput::Words(update) => {
-                // Whoever speaks of something else does not answer.
+                // Whoever speaks of something else does not answer; what was said before comes first.
+                let mut said = self.agent.schema.restore(open.map(|pause| pause.held).unwrap_or_default());
+                said.extend(update);
                 self.forget_pause()?;
                 self.begin(start).await;
-                (update, None)
+                (said, None)
             }
             RunInput::Answer { .. } if is_new => return Err(ResumeError::NothingAsked.into()),
             RunInput::Continue if is_new => return Err(RunError::EmptyInput),
@@ -49,7 +51,7 @@ impl Execution<'_> {
             nth += 1;
             self.cx.input_message_id(&id, nth)
         });
-        if goes_on.is_some() && self.speaks_over_calls(&update) {
+        if goes_on.is_some() && Pending::are_spoken_over(self.state.messages(), &update) {
             self.held.extend(std::mem::take(&mut update));
         }
         self.take_in(update).await?;
@@ -70,18 +72,20 @@ impl Execution<'_> {
         })
     }
 
-    /// Whether calls wait to which nobody would come back behind these messages.
-    pub(super) fn speaks_over_calls(&self, update: &Update) -> bool {
-        let known = self.state.messages();
-        let is_new = |id: &Option<_>| known.iter().all(|message| message.id != *id);
-        let speaks =
-            |message: &Message| matches!(message.body, Body::Human | Body::Ai(_)) && is_new(&message.id);
-        Pending::exist(known) && update.message_writes().iter().any(|message| speaks(message))
-    }
-
     pub(super) async fn say_what_was_held(&mut self) -> Result<(), RunError> {
         let held = std::mem::take(&mut self.held);
         self.take_in(held).await
+    }
+
+    /// At the end of a run: where the calls still wait, so does what was said beside them.
+    pub(super) async fn leave_what_was_held(&mut self) -> Result<(), RunError> {
+        match self.state.get::<Paused>().cloned().flatten() {
+            Some(pause) if !self.held.is_empty() && Pending::exist(self.state.messages()) => {
+                let held = std::mem::take(&mut self.held).to_writes();
+                self.write_pause(Some(Pause { held, ..pause }))
+            }
+            _ => self.say_what_was_held().await,
+        }
     }
 
     /// Where a run begins to which nobody says anything new.

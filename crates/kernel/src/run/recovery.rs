@@ -56,7 +56,7 @@ impl Execution<'_> {
                     RunInput::Words(_) | RunInput::Continue => (pause.answers.clone(), Update::none()),
                 };
                 // All else of it is in the log already.
-                if self.speaks_over_calls(&update) {
+                if Pending::are_spoken_over(self.state.messages(), &update) {
                     self.held.extend(update);
                 }
                 self.cx.set_answers(answers);
