@@ -50,6 +50,11 @@ pub enum ClientError {
     Forgotten(RunId),
     #[error("the run was dropped before its end; the thread can go on")]
     Dropped,
+    #[error(
+        "{url} does not answer any more; run `{run}` on thread `{thread}` is kept there, and what it comes to is on \
+         the thread when the server is back"
+    )]
+    Lost { url: String, thread: ThreadId, run: RunId },
     #[error("`{url}` is no address of a server; write it like http://127.0.0.1:2026")]
     Address { url: String },
     #[error("no hart answers at {url}; is `hart serve` running there?")]

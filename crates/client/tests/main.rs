@@ -117,6 +117,19 @@ async fn a_server_that_a_proxy_speaks_for_is_asked_again() {
 }
 
 #[tokio::test]
+async fn a_server_that_stays_away_is_told_with_what_was_left_there() {
+    let record = r#"{"run_id": "r", "thread_id": "t", "status": "running",
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}"#;
+    let (client, _, tasks) = answering(move |_, _| ok("application/json", "", record)).await;
+    let mut joined = client.join(&"r".into()).await.unwrap();
+    drop(tasks);
+    // The half minute is waited for by nobody.
+    tokio::time::pause();
+    let told = joined.next_frame().await.unwrap().unwrap_err().to_string();
+    assert!(told.contains("does not answer any more; run `r` on thread `t` is kept there"), "{told}");
+}
+
+#[tokio::test]
 async fn more_rows_than_a_server_gives_at_once_are_read_in_pages() {
     let (client, asked, _tasks) = answering(|_, body| {
         let asked: serde_json::Value = serde_json::from_str(body).unwrap();

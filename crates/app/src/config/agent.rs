@@ -52,8 +52,12 @@ impl AgentConfig {
         if tree.is_null() {
             return Ok(Self::default());
         }
-        let config: Self =
-            serde_json::from_value(tree.to_json()).map_err(|error| format!("{label}: {error}"))?;
+        let config: Self = serde_path_to_error::deserialize(tree.to_json()).map_err(|error| {
+            let place = error.path().to_string();
+            // What is there at its top only, such as a key that is unknown, names itself.
+            let place = if place == "." { String::new() } else { format!("`{place}`: ") };
+            format!("{label}: {place}{}", error.into_inner())
+        })?;
         let groups = config.tool_groups.iter().flatten();
         if let Some(unknown) = groups.into_iter().find(|group| !GROUPS.iter().any(|(name, _)| name == group))
         {
@@ -129,7 +133,8 @@ mod tests {
             ("tool_groups: [file]", "there is no tool group `file`; there is: file:read, file:write, bash"),
             ("reasoning_effort: max", "write low, medium, high"),
             ("modle: big", "unknown field `modle`"),
-            ("skills: all", "invalid type"),
+            ("skills: all", "`skills`: invalid type"),
+            ("model_settings: {temperature: warm}", "`model_settings.temperature`: invalid type"),
             ("a: [", "c.yaml"),
         ] {
             let error = AgentConfig::parse(text, "c.yaml").unwrap_err();

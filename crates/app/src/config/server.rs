@@ -147,12 +147,23 @@ fn unsound(section: &Section) -> Vec<Invalid> {
         let help = "write each as the browser sends it, such as https://ui.example.org; there is no wildcard";
         refuse("allowed_origins", what, help);
     }
+    for address in section.otlp_endpoint.iter().filter(|address| !is_web_address(address)) {
+        let what = format!("`{address}` in `otlp_endpoint` is no address of a collector");
+        refuse("otlp_endpoint", what, "write it like http://127.0.0.1:4318");
+    }
     found
 }
 
 fn is_origin(origin: &str) -> bool {
-    let rest = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '*']))
+    behind_scheme(origin).is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '*']))
+}
+
+fn is_web_address(address: &str) -> bool {
+    behind_scheme(address.trim()).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+}
+
+fn behind_scheme(address: &str) -> Option<&str> {
+    address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))
 }
 
 #[cfg(test)]
@@ -195,6 +206,7 @@ mod tests {
             (json!({"allowed_origins": ["*"]}), "`*` in `allowed_origins` is no origin"),
             (json!({"allowed_origins": ["https://ui.example/app"]}), "no origin"),
             (json!({"allowed_hosts": ["https://hart.example"]}), "no name of a host"),
+            (json!({"otlp_endpoint": "collector:4318"}), "no address of a collector"),
             (json!({"token": "töken"}), "no header can carry the token"),
             (json!({"token": "to ken\n"}), "no header can carry the token"),
         ] {

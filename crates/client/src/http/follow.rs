@@ -79,8 +79,14 @@ impl HttpFollowing {
             // It was undone, or its thread is gone.
             Err(ClientError::Refused { status: 404, .. }) => Err(ClientError::Dropped),
             Err(ClientError::Unreachable { .. } | ClientError::Server { .. }) if attempt < ATTEMPTS => Ok(()),
+            Err(ClientError::Unreachable { .. }) => Err(self.lost()),
             Err(error) => Err(error),
         }
+    }
+
+    fn lost(&self) -> ClientError {
+        let url = self.client.shared.base.to_string();
+        ClientError::Lost { url, thread: self.name.clone(), run: self.run.clone() }
     }
 }
 
@@ -117,7 +123,7 @@ impl Following for HttpFollowing {
             }
             let Some(connection) = &mut self.connection else {
                 if self.in_vain > ATTEMPTS {
-                    return Some(Err(ClientError::Dropped));
+                    return Some(Err(self.lost()));
                 }
                 if let Err(error) = self.connect().await {
                     return Some(Err(error));
