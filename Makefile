@@ -20,8 +20,9 @@ web/dist/index.html: $(PAGE_SOURCE)
 	@scripts/build-page.sh
 
 ## Everything CI checks: format, lints, tests, layering, LangGraph's own clients, the API's description, documentation,
-## the page in a browser.
-test: toolchain sandbox-tools page fmt lint unit sdks openapi docs deny test-web
+## the page in a browser. A browser waits more than it works, so the other checks that need a server run beside it.
+test: toolchain sandbox-tools page fmt lint unit
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-web sdks openapi docs deny
 
 test-web: toolchain
 	@CARGO="$(CARGO)" scripts/test-web.sh
