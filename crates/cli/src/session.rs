@@ -12,7 +12,7 @@ use std::time::Duration;
 use hart_app::config::{AppConfig, LoadOptions};
 use hart_app::{App, CancellationToken, Env, ModelChoice, OpenError};
 use hart_client::{Client, ClientError, HttpClient};
-use hart_types::ThreadId;
+use hart_types::{RunId, ThreadId};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -23,6 +23,9 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::log;
 use crate::terminal::{Terminal, Tone};
+
+/// Among so many of the newest runs one is found by the beginning of its id.
+const SEARCHED: usize = 1000;
 
 pub(crate) struct Session {
     pub(crate) app: Arc<App>,
@@ -153,6 +156,29 @@ impl Session {
             Ok(state) => Ok(!state.values.is_empty()),
             Err(ClientError::NoThread(_)) => Ok(false),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The run of this id, or the one among the newest whose id begins so.
+    pub(crate) fn run_named(&self, said: &str) -> Result<RunId, Failure> {
+        let id = RunId::from(said);
+        if !self.has_data() || said.is_empty() {
+            return Err(ClientError::NoRun(id).into());
+        }
+        match self.block_on(self.client().run(&id))? {
+            Ok(_) => return Ok(id),
+            Err(ClientError::NoRun(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let newest = self.block_on(self.client().runs(None, SEARCHED))??;
+        let mut fitting = newest.into_iter().map(|run| run.id).filter(|id| id.as_str().starts_with(said));
+        match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Ok(only),
+            (Some(one), Some(other)) => {
+                Err(Failure::usage(format!("several runs begin with `{said}`, such as {one} and {other}"))
+                    .help("write more of the id; `hart runs` lists them"))
+            }
+            _ => Err(ClientError::NoRun(id).into()),
         }
     }
 

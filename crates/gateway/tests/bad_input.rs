@@ -76,7 +76,7 @@ const ROWS: &[(&str, &str, u16)] = &[
     ("POST /runs/cancel", r#"{"thread_id": "UNKNOWN", "run_ids": ["UNKNOWN"]}"#, 404),
     ("GET /runs/{run}/stream", "", 404),
     ("POST /runs/crons", r#"{"assistant_id": "UNKNOWN", "schedule": "@daily"}"#, 404),
-    ("POST /runs/crons/search", r#"{"assistant_id": "UNKNOWN"}"#, 404),
+    ("POST /runs/crons/search", r#"{"assistant_id": "UNKNOWN"}"#, 200),
     ("POST /runs/crons/count", r#"{"thread_id": "UNKNOWN"}"#, 200),
     ("GET /runs/crons/{cron}", "", 404),
     ("PATCH /runs/crons/{cron}", r#"{"enabled": false}"#, 404),

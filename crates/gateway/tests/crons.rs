@@ -49,6 +49,10 @@ async fn a_cron_is_made_found_changed_and_ended() {
     assert_eq!(found, json!([on_thread]));
     let found = server.post("/runs/crons/search", json!({"enabled": false, "select": ["cron_id"]})).await;
     assert_eq!(found, json!([{"cron_id": id}]));
+    let unknown = json!({"assistant_id": "00000000-0000-4000-8000-000000000000"});
+    assert_eq!(server.post("/runs/crons/search", unknown).await, json!([]));
+    let never = server.post("/runs/crons", yearly(json!({"end_time": "9999-12-31T23:59:59Z"}))).await;
+    assert!(never["end_time"].as_str().unwrap().starts_with("9999-12-30"), "{never}");
     assert_eq!(server.call(Method::DELETE, &path, Value::Null).await.0, StatusCode::NO_CONTENT);
     assert_eq!(server.call(Method::DELETE, &path, Value::Null).await.0, StatusCode::NOT_FOUND);
     server.close().await;

@@ -205,6 +205,13 @@ async fn messages_of_nobody_and_content_that_is_none_are_refused() {
             server.call(Method::POST, &format!("/threads/{id}/state"), json!({"values": input})).await;
         assert_eq!(status.as_u16(), 400, "{message}");
     }
+    // A state inside of a call is not the thread's.
+    let inside = json!({"values": {}, "checkpoint": {"checkpoint_ns": "tools:1"}});
+    for path in ["state", "state/checkpoint"] {
+        let (status, told) =
+            server.call(Method::POST, &format!("/threads/{id}/{path}"), inside.clone()).await;
+        assert_eq!((status.as_u16(), &told["detail"]), (400, &json!("Subgraph tools:1 not found")));
+    }
     assert_eq!(server.get(&format!("/threads/{id}/state")).await["values"], json!({}));
     server.close().await;
 }

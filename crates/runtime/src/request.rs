@@ -201,7 +201,8 @@ impl StartRun {
 
 /// `recursion_limit` of LangGraph's `config`.
 pub fn recursion_limit(config: &Map<String, Value>) -> Option<u32> {
-    config.get("recursion_limit").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok())
+    let given = config.get("recursion_limit").and_then(Value::as_u64)?;
+    Some(u32::try_from(given).unwrap_or(u32::MAX))
 }
 
 fn owned((key, value): (&String, &Value)) -> (String, Value) {

@@ -9,7 +9,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use hart_app::{App, cassette_of};
-use hart_client::{ClientError, Values};
+use hart_client::Values;
 use hart_types::{Body, Message, MessageId, RunId};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ same: look at it before you hand it on.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExportArgs {
-    /// Its id, as `hart runs` lists it.
+    /// Its id, as `hart runs` lists it, or the beginning of it.
     #[arg(value_name = "RUN")]
     run: String,
     /// The file to write; without it, stdout.
@@ -46,10 +46,7 @@ pub(crate) struct ExportArgs {
 
 pub(crate) fn run(args: &ExportArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {
     let session = Session::open_at(&args.at, global, terminal)?;
-    let id = RunId::from(args.run.as_str());
-    if !session.has_data() {
-        return Err(ClientError::NoRun(id).into());
-    }
+    let id = session.run_named(&args.run)?;
     let bundle = session.block_on(bundle(&session, &id))??;
     match &args.output {
         None => terminal.line(&bundle.to_string())?,

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a run of another process or of a server is treated as one of this process.
 
-use hart_client::{ClientError, RunInfo};
+use hart_client::RunInfo;
 use hart_types::{RunId, ThreadId};
 use serde_json::json;
 
@@ -58,6 +58,7 @@ struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 struct OneArgs {
+    /// Its id, or the beginning of it.
     #[arg(value_name = "RUN")]
     run: String,
     /// Print JSON.
@@ -139,9 +140,6 @@ fn cancel(args: &OneArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Ex
 
 fn open(args: &OneArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<(Session, RunId), Failure> {
     let session = Session::open_at(&args.at, global, terminal)?;
-    let id = RunId::from(args.run.as_str());
-    match session.has_data() {
-        true => Ok((session, id)),
-        false => Err(ClientError::NoRun(id).into()),
-    }
+    let id = session.run_named(&args.run)?;
+    Ok((session, id))
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use hart_kernel::Timestamp;
 use hart_runtime::port::{Cron, CronQuery, CronSort};
-use hart_runtime::{CronError, StartRun};
+use hart_runtime::{AssistantError, CronError, StartRun};
 use hart_types::{CronId, ThreadId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -196,7 +196,11 @@ impl Search {
             Some(other) => return Err(ApiError::unprocessable(format!("cannot sort by `{other}`"))),
         };
         let assistant = match &self.assistant_id {
-            Some(id) => Some(gateway.runtime.assistant(id).await?.id),
+            Some(id) => Some(match gateway.runtime.assistant(id).await {
+                // No cron is of one that is not there.
+                Err(AssistantError::Unknown) => id.as_str().into(),
+                found => found?.id,
+            }),
             None => None,
         };
         Ok(CronQuery {
@@ -218,7 +222,9 @@ impl Timing {
         let Some(text) = &self.end_time else { return Ok(None) };
         let zoneless =
             || text.parse::<jiff::civil::DateTime>().ok()?.in_tz("UTC").ok().map(|at| at.timestamp());
-        match text.parse::<Timestamp>().ok().or_else(zoneless) {
+        // The last day that can be written is beyond the last that can be counted to; it means never.
+        let never = || text.starts_with("9999-12-31").then_some(Timestamp::MAX);
+        match text.parse::<Timestamp>().ok().or_else(zoneless).or_else(never) {
             Some(at) => Ok(Some(at)),
             None => Err(ApiError::unprocessable(format!("`end_time` is not a time: `{text}`"))),
         }

@@ -41,7 +41,16 @@ pub(crate) async fn at_checkpoint(
     Path(id): Path<String>,
     Body(body): Body<AtCheckpoint>,
 ) -> ApiResult<Json<Value>> {
+    of_the_thread_itself(Some(&body.checkpoint))?;
     read(&gateway, &id, checkpoint(None, Some(&body.checkpoint))?).await
+}
+
+/// Agents inside of calls leave no states behind: whoever means one of theirs is not given the thread's.
+fn of_the_thread_itself(place: Option<&Map<String, Value>>) -> ApiResult<()> {
+    match place.and_then(|place| place.get("checkpoint_ns")?.as_str()) {
+        None | Some("") => Ok(()),
+        Some(inside) => Err(ApiError::bad_request(format!("Subgraph {inside} not found"))),
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -108,6 +117,7 @@ pub(crate) async fn update(
             "Thread {id} has no graph ID; run an agent on it, or create it with `metadata.graph_id`"
         )));
     }
+    of_the_thread_itself(body.checkpoint.as_ref())?;
     let at = checkpoint(body.checkpoint_id, body.checkpoint.as_ref())?;
     if let Some(at) = &at {
         there_is(&gateway, Some(&thread.id), at).await?;

@@ -337,6 +337,9 @@ fn listing(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Filter> {
 /// A tag that fewer threads than this have is where a search begins; others are met often enough on the way.
 const RARE: i64 = 2000;
 
+/// Beyond so many tags the rest of what is wanted is compared thread by thread: SQLite reads no statement of any length.
+const LOOKED_UP: usize = 32;
+
 fn filter(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Filter> {
     let mut clauses = vec!["temporary = 0".to_owned()];
     let mut values: Vec<Sql> = Vec::new();
@@ -354,8 +357,12 @@ fn filter(db: &Connection, query: &ThreadQuery) -> rusqlite::Result<Filter> {
         clauses.push("id IN (SELECT value FROM json_each(?))".to_owned());
         values.push(Sql::Text(json(&ids)));
     }
+    let mut by_tag = 0;
     let (words, others): (Map<_, _>, Map<_, _>) =
-        query.metadata.clone().into_iter().partition(|(_, value)| is_word(value));
+        query.metadata.clone().into_iter().partition(|(_, value)| {
+            by_tag += usize::from(is_word(value));
+            is_word(value) && by_tag <= LOOKED_UP
+        });
     for (key, value) in words {
         let value = value.to_string();
         let count: i64 = db

@@ -90,7 +90,14 @@ async fn a_search_filters_sorts_and_pages() {
             let ids: Vec<&str> = found.iter().map(|thread| thread.id.as_str()).collect();
             assert_eq!(ids, expected, "{name} {query:?}");
         }
-        assert_eq!(store.count_threads(&ThreadQuery { limit: 1, ..all }).await.unwrap(), 3, "{name}");
+        let mut many: serde_json::Map<_, _> = (0..2000).map(|n| (format!("k{n}"), json!(n))).collect();
+        store.create_thread(thread("m", 9, many.clone().into())).await.unwrap();
+        let found = ThreadQuery { metadata: many.clone(), ..all.clone() };
+        assert_eq!(store.count_threads(&found).await.unwrap(), 1, "{name}");
+        many.insert("k1999".to_owned(), json!("another"));
+        let missed = ThreadQuery { metadata: many, ..all.clone() };
+        assert_eq!(store.count_threads(&missed).await.unwrap(), 0, "{name}");
+        assert_eq!(store.count_threads(&ThreadQuery { limit: 1, ..all }).await.unwrap(), 4, "{name}");
     }
 }
 
