@@ -115,6 +115,31 @@ async fn what_is_said_beside_an_answer_does_not_drown_it() {
     server.close().await;
 }
 
+/// What chats send when somebody marks a question as resolved.
+#[tokio::test]
+async fn a_question_is_closed_by_going_to_the_end() {
+    for goto in [json!("__end__"), json!(["__end__"])] {
+        let (server, id) = asked(&["hello"]).await;
+        let heard = command(&server, &id, json!({"goto": goto, "update": user("never mind")})).await;
+        assert_eq!(heard, ["go", "", "never mind"]);
+        let state = server.get(&format!("/threads/{id}/state")).await;
+        assert_eq!((&state["next"], &state["interrupts"]), (&json!([]), &json!([])));
+        assert_eq!(server.get(&format!("/threads/{id}")).await["status"], "idle");
+        let next = json!({"assistant_id": "agent", "input": user("hi")});
+        let heard = said(&server.post(&format!("/threads/{id}/runs/wait"), next).await);
+        assert_eq!(heard.last().unwrap(), "hello");
+        server.close().await;
+    }
+    let (server, id) = asked(&["done"]).await;
+    assert_eq!(command(&server, &id, json!({"goto": "__end__"})).await, ["go", ""]);
+    assert_eq!(command(&server, &id, json!({"resume": "yes"})).await, ["go", ""], "too late");
+    let elsewhere = json!({"assistant_id": "agent", "command": {"goto": "tools"}});
+    let (status, told) =
+        server.call(reqwest::Method::POST, &format!("/threads/{id}/runs/wait"), elsewhere).await;
+    assert_eq!(status, 422, "{told}");
+    server.close().await;
+}
+
 /// Words that are written while a call asks can be read at once, and have their place when it has its result.
 #[tokio::test]
 async fn what_is_written_while_a_call_asks_does_not_drown_it() {

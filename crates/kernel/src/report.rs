@@ -29,6 +29,8 @@ pub enum RunInput {
     Write(Update),
     /// Nothing new: goes on where the thread stands.
     Continue,
+    /// Writes behind which nothing is left to do: what was asked is not asked any more.
+    End(Update),
 }
 
 impl From<Update> for RunInput {

@@ -224,6 +224,8 @@ pub enum Input {
     Values(Map<String, Value>),
     /// Values that nobody said: they are written, and the run goes on where the thread stands.
     Write(Map<String, Value>),
+    /// Values behind which nothing is left to do: what was asked is not asked any more.
+    End(Map<String, Value>),
     /// An answer, and perhaps values to write with it.
     Resume {
         answer: Value,

@@ -279,19 +279,29 @@ fn command_input(command: &Map<String, Value>, has_thread: bool) -> ApiResult<In
         Some(_) => return Err(no_update()),
     };
     owned::strip(&mut update);
-    let is_nothing = |goto: &Value| goto.is_null() || goto.as_array().is_some_and(Vec::is_empty);
-    if command.get("goto").is_some_and(|goto| !is_nothing(goto)) {
-        return Err(ApiError::unprocessable(
-            "`command.goto` is not supported: hart's agents decide where to go",
-        ));
-    }
+    let ends = match command.get("goto") {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(nodes)) if nodes.is_empty() => false,
+        Some(Value::Array(nodes)) if nodes.iter().all(|node| node == END) => true,
+        Some(node) if node == END => true,
+        Some(_) => {
+            return Err(ApiError::unprocessable(format!(
+                "`command.goto` can be `{END}` alone: hart's agents decide where else to go"
+            )));
+        }
+    };
     match command.get("resume") {
         Some(_) if !has_thread => Err(ApiError::bad_request("You must provide a thread_id when resuming.")),
+        // Whoever answers wants to hear what comes of it.
         Some(answer) => Ok(Input::Resume { answer: answer.clone(), update }),
+        None if ends => Ok(Input::End(update)),
         None if update.is_empty() => Ok(Input::Continue),
         None => Ok(Input::Write(update)),
     }
 }
+
+/// As LangGraph calls the end of a graph.
+const END: &str = "__end__";
 
 fn no_update() -> ApiError {
     ApiError::unprocessable("`command.update` must be an object or a list of pairs of a name and a value")

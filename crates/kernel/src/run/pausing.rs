@@ -21,19 +21,30 @@ impl Execution<'_> {
         let named = self.cx.input_ids.clone().filter(|ids| ids.follow(self.head.as_ref()));
         let InputIds { start, input: id } = named.unwrap_or_else(InputIds::generate);
         let is_new = self.head.is_none() && self.state.messages().is_empty();
+        // Where the question is closed, what was said beside it comes first.
+        let closing = |open: Option<Pause>, update| {
+            let mut said = self.agent.schema.restore(open.map(|pause| pause.held).unwrap_or_default());
+            said.extend(update);
+            said
+        };
+        let ends = matches!(input, RunInput::End(_));
         let (mut update, goes_on) = match input {
             // Nothing that this agent's state has a place for.
             RunInput::Words(update) if update.is_empty() => return Err(RunError::EmptyInput),
             RunInput::Words(update) => {
-                // Whoever speaks of something else does not answer; what was said before comes first.
-                let mut said = self.agent.schema.restore(open.map(|pause| pause.held).unwrap_or_default());
-                said.extend(update);
+                // Whoever speaks of something else does not answer.
+                let said = closing(open, update);
                 self.forget_pause()?;
                 self.begin(start).await;
                 (said, None)
             }
             RunInput::Answer { .. } if is_new => return Err(ResumeError::NothingAsked.into()),
-            RunInput::Continue if is_new => return Err(RunError::EmptyInput),
+            RunInput::Continue | RunInput::End(_) if is_new => return Err(RunError::EmptyInput),
+            RunInput::End(update) => {
+                let said = closing(open, update);
+                self.forget_pause()?;
+                (said, Some(self.pause_at(Node::AfterAgent, None, Vec::new())))
+            }
             RunInput::Write(update) => (update, self.go_on(open).await?),
             RunInput::Answer { resume, update } => match open {
                 Some(pause) if !pause.interrupts.is_empty() => {
@@ -51,11 +62,11 @@ impl Execution<'_> {
             nth += 1;
             self.cx.input_message_id(&id, nth)
         });
-        if goes_on.is_some() && Pending::are_spoken_over(self.state.messages(), &update) {
+        if goes_on.is_some() && !ends && Pending::are_spoken_over(self.state.messages(), &update) {
             self.held.extend(std::mem::take(&mut update));
         }
         self.take_in(update).await?;
-        if self.unlogged.is_empty() {
+        if self.unlogged.is_empty() && !(ends && self.ahead.is_some()) {
             self.tell_where_it_stands(self.ahead.as_deref().map(Arc::from)).await;
             return Ok(goes_on);
         }

@@ -38,6 +38,9 @@ impl Execution<'_> {
     /// Where to go on. The input is in the log already, but for an answer, which is there when it has done its work.
     pub(super) async fn recover(&mut self, left: Left, input: RunInput) -> Result<Option<Pause>, Stop> {
         self.tell_where_it_stands(left.next.as_deref().map(Arc::from)).await;
+        if matches!(input, RunInput::End(_)) {
+            return Err(Stop::Over(Ended::Finished));
+        }
         let open = self.state.get::<Paused>().cloned().flatten();
         let over = matches!(left.source, StepSource::Pause | StepSource::End);
         match open {
@@ -53,7 +56,9 @@ impl Execution<'_> {
                         (pause.answered(resume).map_err(crate::RunError::Resume)?, update)
                     }
                     RunInput::Write(update) => (pause.answers.clone(), update),
-                    RunInput::Words(_) | RunInput::Continue => (pause.answers.clone(), Update::none()),
+                    RunInput::Words(_) | RunInput::Continue | RunInput::End(_) => {
+                        (pause.answers.clone(), Update::none())
+                    }
                 };
                 // All else of it is in the log already.
                 if Pending::are_spoken_over(self.state.messages(), &update) {

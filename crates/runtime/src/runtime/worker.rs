@@ -391,6 +391,7 @@ fn input(agent: &Agent, input: &Input) -> Result<RunInput, Failed> {
         Input::Continue => RunInput::Continue,
         Input::Values(values) => RunInput::Words(parse(values)?),
         Input::Write(values) => RunInput::Write(parse(values)?),
+        Input::End(values) => RunInput::End(parse(values)?),
         Input::Resume { answer, update } => {
             RunInput::Answer { resume: Resume::from_json(answer.clone()), update: parse(update)? }
         }
