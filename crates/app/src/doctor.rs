@@ -92,13 +92,15 @@ async fn data_directory(workshop: &Workshop) -> Finding {
     // A check makes nothing: where the directory is not there yet, the one it would be made in counts.
     let existing = home.ancestors().find(|dir| dir.exists()).unwrap_or(home);
     let probe = existing.join(".hart-doctor");
-    let written = std::fs::write(&probe, b"ok").and_then(|()| std::fs::remove_file(&probe));
-    if let Err(error) = written {
-        return Finding::bad(
-            "data",
-            format!("{} is not writable: {error}", home.display()),
-            "set HART_HOME to a directory you may write to",
-        );
+    let written = std::fs::write(&probe, b"ok");
+    // Also what was half written.
+    let removed = std::fs::remove_file(&probe);
+    if let Err(error) = written.and(removed) {
+        let fix = match error.kind() {
+            std::io::ErrorKind::StorageFull => "free some space on its disk",
+            _ => "set HART_HOME to a directory you may write to",
+        };
+        return Finding::bad("data", format!("{} cannot be written to: {error}", home.display()), fix);
     }
     let is_writable = format!("{} is writable", home.display());
     match wire::examine_store(home.clone()).await {

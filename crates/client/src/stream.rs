@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use futures_util::{Stream, StreamExt, stream};
-use hart_types::{RunId, RunStatus, ThreadId};
+use hart_types::{RunId, RunStatus, ThreadId, UsageMetadata};
 use tokio_util::sync::CancellationToken;
 
 use crate::decoder::Decoder;
@@ -211,7 +211,15 @@ impl Reader {
         if let Some(failure) = self.decoder.failure() {
             return Err(failure.into());
         }
-        let Some(record) = self.stream.record().await? else { return Err(ClientError::Cancelled) };
+        let (values, interrupts) = self.decoder.state();
+        let record = match (self.stream.record().await, &values) {
+            // It had told all of it before it stopped.
+            (Err(ClientError::Unreachable { .. }), Some(values)) => {
+                return Ok(Event::End(End::new(UsageMetadata::default(), values.clone(), interrupts)));
+            }
+            (record, _) => record?,
+        };
+        let Some(record) = record else { return Err(ClientError::Cancelled) };
         match record.status {
             RunStatus::Interrupted => return Err(ClientError::Cancelled),
             RunStatus::Error | RunStatus::Timeout => {
@@ -220,9 +228,9 @@ impl Reader {
             }
             RunStatus::Success | RunStatus::Pending | RunStatus::Running => {}
         }
-        let (values, interrupts) = match self.decoder.state() {
-            (Some(values), interrupts) => (values, interrupts),
-            (None, interrupts) => (self.stream.source.state().await?.values, interrupts),
+        let values = match values {
+            Some(values) => values,
+            None => self.stream.source.state().await?.values,
         };
         Ok(Event::End(End::new(record.usage, values, interrupts)))
     }

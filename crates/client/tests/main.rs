@@ -5,7 +5,8 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use hart_client::{Ask, Client, ClientError, HttpClient};
+use futures_util::StreamExt as _;
+use hart_client::{Ask, Client, ClientError, Event, HttpClient};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -114,6 +115,30 @@ async fn a_server_that_a_proxy_speaks_for_is_asked_again() {
     let mut joined = client.join(&"r".into()).await.unwrap();
     assert_eq!(joined.next_frame().await.unwrap().unwrap().event, "end");
     assert_eq!(asked.lock().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_run_that_was_told_to_its_end_has_ended_also_where_the_server_is_gone() {
+    let frames = "event: values\r\ndata: {\"messages\": []}\r\nid: 8-8\r\n\r\n\
+                  event: end\r\ndata: null\r\nid: 16-16\r\n\r\n";
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let client = HttpClient::new(&format!("http://{address}"), None).unwrap();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request).await;
+        let place = format!("content-location: /threads/t/runs/{RUN}\r\n");
+        let _ = stream.write_all(ok("text/event-stream", &place, frames).as_bytes()).await;
+    });
+    let begun = client.start(Ask::new("hello").thread("0b5a9d6e-6a1c-4a53-9a6c-3a54c1f3a002")).await.unwrap();
+    let mut events = begun.into_events();
+    let mut last = None;
+    while let Some(event) = events.next().await {
+        last = Some(event.unwrap());
+    }
+    assert!(matches!(last, Some(Event::End(_))), "{last:?}");
 }
 
 #[tokio::test]

@@ -140,6 +140,74 @@ async fn a_question_is_closed_by_going_to_the_end() {
     server.close().await;
 }
 
+/// Where a thread went on twice from one state, what came of it first is told there, and nothing of what was before.
+#[tokio::test]
+async fn a_state_that_was_gone_on_from_twice_says_what_came_of_it_first() {
+    let server = Server::new(&["one", "two", "two again"]).await;
+    let id = server.thread().await;
+    let wait = format!("/threads/{id}/runs/wait");
+    for words in ["first", "second"] {
+        server.post(&wait, json!({"assistant_id": "agent", "input": user(words)})).await;
+    }
+    let history = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+    let asked = history.as_array().unwrap().iter().find(|state| state["next"] == json!(["model"])).unwrap();
+    let at = asked["checkpoint_id"].clone();
+    let again = json!({"assistant_id": "agent", "input": null, "checkpoint": {"checkpoint_id": at}});
+    assert_eq!(said(&server.post(&wait, again).await), ["first", "one", "second", "two again"]);
+    let history = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+    let state = history.as_array().unwrap().iter().find(|state| state["checkpoint_id"] == at).unwrap();
+    let alone = server.get(&format!("/threads/{id}/state/{}", at.as_str().unwrap())).await;
+    for state in [state, &alone] {
+        assert_eq!(said(&state["tasks"][0]["result"]), ["two"], "{}", state["tasks"]);
+    }
+    server.close().await;
+}
+
+/// A write that settles the calls, or changes them, settles what they asked.
+#[tokio::test]
+async fn questions_go_with_the_calls_that_asked_them() {
+    let result = json!({"type": "tool", "tool_call_id": "c1", "name": "ask_human", "content": "by hand"});
+    let words = json!({"role": "user", "content": "words"});
+    let (server, id) = asked(&["done"]).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    let call = state["values"]["messages"][1].clone();
+    let remove = json!({"type": "remove", "id": call["id"], "content": ""});
+    let all = json!({"type": "remove", "id": "__remove_all__", "content": ""});
+    let edited = {
+        let mut call = call.clone();
+        call["tool_calls"][0]["args"] = json!({"question": "Now?"});
+        call
+    };
+    for (written, left, next, open) in [
+        (json!([words, result]), vec!["go", "", "by hand", "words"], "model", 0),
+        (json!([remove, words]), vec!["go", "words"], "model", 0),
+        (json!([all, words]), vec!["words"], "model", 0),
+        (json!([edited, words]), vec!["go", "", "words"], "tools", 0),
+    ] {
+        let copy = server.post(&format!("/threads/{id}/copy"), json!({})).await;
+        assert_eq!(copy["status"], "interrupted");
+        let copy = copy["thread_id"].as_str().unwrap();
+        server.post(&format!("/threads/{copy}/state"), json!({"values": {"messages": written}})).await;
+        let state = server.get(&format!("/threads/{copy}/state")).await;
+        assert_eq!(said(&state["values"]), left, "{written}");
+        let asked = state["interrupts"].as_array().unwrap().len();
+        assert_eq!((&state["next"], asked), (&json!([next]), open), "{written}");
+    }
+    // What waits can be taken back, and comes before what is said later.
+    let first = json!({"role": "user", "content": "first", "id": "m1"});
+    server.post(&format!("/threads/{id}/state"), json!({"values": {"messages": [first]}})).await;
+    server.post(&format!("/threads/{id}/state"), json!({"values": user("second")})).await;
+    let gone = json!({"values": {"messages": [{"type": "remove", "id": "m1", "content": ""}]}});
+    server.post(&format!("/threads/{id}/state"), gone.clone()).await;
+    let (status, _) = server.call(reqwest::Method::POST, &format!("/threads/{id}/state"), gone).await;
+    assert_eq!(status, 400, "there is none of that id");
+    let last = json!({"values": user("third"), "as_node": "__start__"});
+    server.post(&format!("/threads/{id}/state"), last).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(said(&state["values"]), ["go", "", "second", "third"]);
+    server.close().await;
+}
+
 /// Words that are written while a call asks can be read at once, and have their place when it has its result.
 #[tokio::test]
 async fn what_is_written_while_a_call_asks_does_not_drown_it() {

@@ -7,17 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hart_types::{Body, CheckpointId, ThreadId};
+use hart_types::{CheckpointId, ThreadId};
 use serde_json::{Map, Value};
 
 use crate::interrupt::Paused;
 use crate::run::{Execution, Left};
 use crate::state::check_messages;
-use crate::tool_call::Pending;
 use crate::{
-    BuildError, ChatModel, Checkpointer, MessageList, Messages, Middleware, ModelSettings, Node, Reached,
-    RunContext, RunError, RunInput, RunReport, Schema, Snapshot, State, StateError, StateKey, Step,
-    StepSource, Tool, ToolSpec, Update, route,
+    BuildError, ChatModel, Checkpointer, Messages, Middleware, ModelSettings, RunContext, RunError, RunInput,
+    RunReport, Schema, Snapshot, State, StateError, StateKey, Step, Tool, ToolSpec, Update,
 };
 
 /// A copy shares its parts.
@@ -101,7 +99,11 @@ impl Agent {
     }
 
     /// The thread at a step, or at the newest.
-    async fn open(&self, thread: &ThreadId, at: Option<&CheckpointId>) -> Result<Opened, RunError> {
+    pub(crate) async fn open(
+        &self,
+        thread: &ThreadId,
+        at: Option<&CheckpointId>,
+    ) -> Result<Opened, RunError> {
         let Some(checkpointer) = &self.checkpointer else { return Ok(Opened::default()) };
         Ok(self.opened(checkpointer.load(thread, at).await.map_err(RunError::Checkpoint)?))
     }
@@ -125,58 +127,6 @@ impl Agent {
             self.schema.replay(&mut state, step.writes);
         }
         state
-    }
-
-    /// Writes a client's values to a thread as if `as_node` had, after its newest step or after `cx.from`.
-    pub async fn update(
-        &self,
-        values: Map<String, Value>,
-        as_node: Option<&str>,
-        cx: &RunContext,
-    ) -> Result<Reached, RunError> {
-        let Opened { mut state, head: parent, next: ahead, .. } =
-            self.open(&cx.thread_id, cx.from.as_ref()).await?;
-        let mut update = self.input(values).map_err(RunError::Input)?;
-        let mut pause = state.get::<Paused>().cloned().flatten();
-        let changes = !update.is_empty();
-        if let Some(pause) = pause.as_mut().filter(|pause| as_node.is_none() && pause.node == Node::Tools)
-            && Pending::are_spoken_over(state.messages(), &update)
-        {
-            pause.held.extend(update.to_writes());
-            update = Update::none().set::<Paused>(Some(pause.clone()));
-        }
-        let mut writes = update.to_writes();
-        state.apply(update).map_err(RunError::Input)?;
-        let waits = pause.as_ref().is_some_and(|pause| {
-            as_node.is_none() && (pause.node != Node::Tools || Pending::exist(state.messages()))
-        });
-        if let Some(pause) = pause.filter(|_| !waits) {
-            update = self.schema.restore(pause.held).set::<Paused>(None);
-            writes.extend(update.to_writes());
-            state.apply(update).map_err(RunError::Input)?;
-        }
-        let next = match as_node {
-            Some("__start__" | "__input__" | "tools") => Some("model"),
-            Some("__end__") => None,
-            None if waits || !changes => ahead.as_deref(),
-            // Somebody has spoken before whoever was to act next: it is the model's turn.
-            None if (parent.is_none() || ahead.is_some()) && is_unanswered(state.messages()) => Some("model"),
-            _ => route(Node::AfterModel, None, Pending::exist(state.messages())).name(),
-        };
-        let step = Step {
-            id: CheckpointId::generate(),
-            parent: parent.clone(),
-            run_id: cx.run_id.clone(),
-            source: StepSource::Update,
-            created_at: cx.clock.now(),
-            writes,
-            next: next.map(str::to_owned),
-        };
-        let (checkpoint, source) = (step.id.clone(), step.source);
-        if let Some(checkpointer) = &self.checkpointer {
-            checkpointer.append(&cx.thread_id, [step].into()).await.map_err(RunError::Checkpoint)?;
-        }
-        Ok(Reached { checkpoint, parent, source, next: next.map(Arc::from), values: self.snapshot(state) })
     }
 
     pub fn name(&self) -> &str {
@@ -339,11 +289,6 @@ impl fmt::Debug for AgentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentBuilder").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-/// Whether the newest message is not the agent's.
-fn is_unanswered(messages: &MessageList) -> bool {
-    !Pending::exist(messages) && messages.last().is_some_and(|last| !matches!(last.body, Body::Ai(_)))
 }
 
 pub(crate) type Aliases = Arc<BTreeMap<&'static str, String>>;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use hart_types::{Interrupt, Resume};
+use hart_types::{Interrupt, Resume, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,9 +49,13 @@ pub(crate) struct Pause {
     pub(crate) interrupts: Vec<Interrupt>,
     /// A hook that asks twice needs its first answer again when it hears the second.
     pub(crate) answers: Answers,
-    /// What was said beside an answer and has its place behind the results of the calls that still wait.
+    /// What was said beside an answer, or written meanwhile, and has its place behind the results of the calls that still
+    /// wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) held: Vec<LoggedWrite>,
+    /// The run that goes on from here already and only notes what it holds, its own words among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) noted_by: Option<RunId>,
 }
 
 impl Pause {

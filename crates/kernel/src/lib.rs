@@ -29,6 +29,7 @@ mod state;
 mod toggle;
 mod tool;
 mod tool_call;
+mod writing;
 
 pub use agent::{Agent, AgentBuilder};
 pub use async_trait::async_trait;

@@ -49,7 +49,7 @@ pub(crate) struct Execution<'a> {
     steps: u32,
     /// Applied, but not in the log yet.
     unlogged: Vec<LoggedWrite>,
-    /// Said beside an answer, until the calls that wait have their results.
+    /// Said beside an answer, or written while calls wait, until these have their results.
     held: Update,
     /// A step that waits for the next one to be logged with it.
     begun: Option<Step>,
@@ -137,7 +137,7 @@ impl<'a> Execution<'a> {
             Err(Stop::Paused(pause)) => self.pause(pause).await,
             Err(Stop::Over(ended)) => Ok(ended),
         };
-        let ran = self.leave_what_was_held().await.and(ran);
+        let ran = self.leave_what_was_held(ran.is_err()).await.and(ran);
         self.cx.begin_unwinding();
         let unwound = self.unwind().await;
         let logged = match &ran {
@@ -196,8 +196,9 @@ impl<'a> Execution<'a> {
                 (Some(pause), None) => pause.node,
                 _ => route(node, goto, Pending::exist(self.state.messages())),
             };
-            if !Pending::exist(self.state.messages()) {
-                self.say_what_was_held().await?;
+            match Pending::exist(self.state.messages()) {
+                true => self.note_what_is_held()?,
+                false => self.say_what_was_held().await?,
             }
             match node {
                 Node::AfterModel => self.commit(StepSource::Model, next.name()).await?,

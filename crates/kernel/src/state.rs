@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use hart_types::MessageId;
+use hart_types::{Body, MessageId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -100,6 +100,37 @@ impl Update {
         let writes =
             self.writes.iter().filter_map(|write| write.as_any().downcast_ref::<TypedWrite<Messages>>());
         writes.flat_map(|write| write.0.messages()).cloned().collect()
+    }
+
+    /// Takes out what is said to a thread that holds `known`, as far as `speaks` says so, and leaves the rest: results,
+    /// messages that are there already and are written anew. What removes a message that is not there is meant for one
+    /// that was taken out before.
+    pub(crate) fn split_off_words(&mut self, known: &MessageList, speaks: fn(&Body) -> bool) -> Self {
+        let mut words = Self::none();
+        if self.removes_all() {
+            return words;
+        }
+        for write in self.writes.iter_mut() {
+            let Some(write) = write.as_any_mut().downcast_mut::<TypedWrite<Messages>>() else { continue };
+            let said = write.0.take_out(|message| {
+                let is_word = speaks(&message.body) || matches!(message.body, Body::Remove);
+                is_word && known.iter().all(|there| there.id != message.id)
+            });
+            if said.messages().next().is_some() {
+                words.writes.push(Box::new(TypedWrite::<Messages>(said)));
+            }
+        }
+        self.writes.retain(|write| {
+            write
+                .as_any()
+                .downcast_ref::<TypedWrite<Messages>>()
+                .is_none_or(|w| w.0.messages().next().is_some())
+        });
+        words
+    }
+
+    pub(crate) fn removes_all(&self) -> bool {
+        self.message_writes().iter().any(|message| messages::is_remove_all(message))
     }
 
     /// Gives messages that came without an id another one than that of chance.

@@ -59,14 +59,6 @@ impl Pending {
             || ai.invalid_tool_calls.iter().any(|call| open(&call.id))
     }
 
-    /// Whether calls wait to which nobody would come back behind these messages.
-    pub(crate) fn are_spoken_over(messages: &MessageList, update: &Update) -> bool {
-        let is_new = |id: &Option<_>| messages.iter().all(|message| message.id != *id);
-        let speaks =
-            |message: &Message| matches!(message.body, Body::Human | Body::Ai(_)) && is_new(&message.id);
-        Self::exist(messages) && update.message_writes().iter().any(|message| speaks(message))
-    }
-
     /// Whether hooks have answered all the calls there were, so that nobody has heard the results yet.
     pub(crate) fn all_answered(messages: &MessageList) -> bool {
         last_answer(messages).is_some_and(|(_, answered)| !answered.is_empty()) && !Self::exist(messages)

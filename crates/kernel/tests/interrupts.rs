@@ -229,6 +229,41 @@ async fn new_words_close_an_open_question() {
     assert!(report.outcome.unwrap_err().to_string().contains("nothing in this thread waits"));
 }
 
+/// A hook has asked about a call. What is written meanwhile, and what is said beside the answer, comes behind the call's
+/// result, also where the run that was answered is cut off before it makes the call.
+#[tokio::test]
+async fn words_beside_a_hooks_question_wait_for_the_call_and_outlive_a_crash() {
+    let world = World::new("after_model");
+    let call = calls(&[("c1", "echo", json!({"say": "hi"}))]);
+    world.agent(script([call])).run(ask("go"), &cx()).await.outcome.unwrap();
+    let said =
+        |text: &str| json!({"messages": [{"type": "human", "content": text}]}).as_object().unwrap().clone();
+    let reached = world.agent(script([])).update(said("written"), None, &cx()).await.unwrap();
+    assert_eq!((reached.next.as_deref(), reached.values.interrupts().len()), (Some("after_model"), 1));
+    assert_eq!(transcript_texts(reached.values.state()), ["go", "", "written"]);
+    let answer = || {
+        let update = world.agent(script([])).input(said("said")).unwrap();
+        RunInput::Answer { resume: yes(), update }
+    };
+    let mut answers = cx();
+    answers.run_id = "answers".into();
+    let whole = world.agent(script([say("done")])).run(answer(), &answers).await;
+    let expected = ["go", "", "hi", "written", "said", "done"];
+    assert_eq!(transcript_texts(whole.state()), expected);
+
+    let mut steps = world.log.0.lock().unwrap()["t1"].clone();
+    let judged =
+        steps.iter().position(|step| step.run_id == answers.run_id && step.source == StepSource::Model);
+    steps.truncate(judged.unwrap() + 1);
+    world.log.0.lock().unwrap().insert("t1".into(), steps);
+    let told = world.agent(script([])).load(&"t1".into()).await.unwrap();
+    let shown = world.agent(script([])).snapshot(told);
+    assert_eq!(transcript_texts(shown.state()), ["go", "", "written", "said"]);
+    answers.attempt = 2;
+    let again = world.agent(script([say("done")])).run(answer(), &answers).await;
+    assert_eq!(transcript_texts(again.state()), expected);
+}
+
 fn transcript_texts(state: &State) -> Vec<String> {
     state.messages().iter().map(|message| message.text()).collect()
 }

@@ -2,7 +2,9 @@
 
 use hart_runtime::port::HistoryQuery;
 use hart_runtime::{After, CancelError, Input, StartError, StartRun};
-use hart_types::{CancelAction, Durability, MultitaskStrategy, RunStatus, StreamMode, ThreadStatus};
+use hart_types::{
+    CancelAction, CheckpointId, Durability, MultitaskStrategy, RunStatus, StreamMode, ThreadStatus,
+};
 use serde_json::json;
 
 use crate::support::{World, says};
@@ -150,7 +152,9 @@ async fn a_deleted_run_takes_nothing_of_what_came_before_or_after_it() {
             listed.iter().all(|state| state.step.as_ref().unwrap().run != *id),
             "a state of it is listed"
         );
-        assert!(!listed.is_empty());
+        let parents = listed.iter().map(|state| state.step.as_ref().unwrap().parent.as_ref());
+        let seen = |id: &CheckpointId| listed.iter().any(|state| state.step.as_ref().unwrap().id == *id);
+        assert!(parents.flatten().all(seen), "a state stands on one that is not listed");
         assert!(world.runtime.store().run(id).await.unwrap().is_none());
         assert_eq!(world.runtime.kept(id).await.unwrap(), None, "its stream is still there");
         assert!(matches!(world.runtime.delete_run(id).await, Err(CancelError::NoRun(_))));
@@ -161,6 +165,10 @@ async fn a_deleted_run_takes_nothing_of_what_came_before_or_after_it() {
     world.ended(&late.id).await;
     world.runtime.delete_run(&runs[2]).await.unwrap();
     assert_eq!(world.texts("t").await, all[..4]);
+    let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
+    let listed = world.runtime.history(&"t".into(), &newest, |_| true).await.unwrap();
+    let state = world.runtime.state(&"t".into(), None).await.unwrap();
+    assert_eq!(listed[0].step, state.step, "where the thread is, is listed");
     world.run(says("t", "SAY four")).await;
     assert_eq!(world.texts("t").await[4..], ["SAY four", "four"]);
 }

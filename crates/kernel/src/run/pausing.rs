@@ -62,10 +62,13 @@ impl Execution<'_> {
             nth += 1;
             self.cx.input_message_id(&id, nth)
         });
-        if goes_on.is_some() && !ends && Pending::are_spoken_over(self.state.messages(), &update) {
-            self.held.extend(std::mem::take(&mut update));
+        if goes_on.is_some() && !ends && Pending::exist(self.state.messages()) {
+            self.held.extend(update.split_off_words(self.state.messages(), is_said));
         }
         self.take_in(update).await?;
+        if !Pending::exist(self.state.messages()) {
+            self.say_what_was_held().await?;
+        }
         if self.unlogged.is_empty() && !(ends && self.ahead.is_some()) {
             self.tell_where_it_stands(self.ahead.as_deref().map(Arc::from)).await;
             return Ok(goes_on);
@@ -84,19 +87,42 @@ impl Execution<'_> {
     }
 
     pub(super) async fn say_what_was_held(&mut self) -> Result<(), RunError> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        if self.open_pause().is_some_and(|pause| pause.noted_by.as_ref() == Some(&self.cx.run_id)) {
+            self.forget_pause()?;
+        }
         let held = std::mem::take(&mut self.held);
         self.take_in(held).await
     }
 
-    /// At the end of a run: where the calls still wait, so does what was said beside them.
-    pub(super) async fn leave_what_was_held(&mut self) -> Result<(), RunError> {
-        match self.state.get::<Paused>().cloned().flatten() {
-            Some(pause) if !self.held.is_empty() && Pending::exist(self.state.messages()) => {
+    /// Calls still wait, and nobody asks any more: what was said beside them is in the log before they are made.
+    pub(super) fn note_what_is_held(&mut self) -> Result<(), RunError> {
+        let (held, noted_by) = (self.held.to_writes(), Some(self.cx.run_id.clone()));
+        match self.open_pause() {
+            _ if held.is_empty() => Ok(()),
+            Some(pause) if pause.noted_by != noted_by || pause.held == held => Ok(()),
+            _ => {
+                let here = self.pause_at(Node::Tools, None, Vec::new());
+                self.write_pause(Some(Pause { held, noted_by, ..here }))
+            }
+        }
+    }
+
+    /// At the end of a run: where it has failed and calls still wait, so does what was said beside them.
+    pub(super) async fn leave_what_was_held(&mut self, has_failed: bool) -> Result<(), RunError> {
+        match self.open_pause().cloned() {
+            Some(pause) if has_failed && Pending::exist(self.state.messages()) => {
                 let held = std::mem::take(&mut self.held).to_writes();
-                self.write_pause(Some(Pause { held, ..pause }))
+                if pause.held == held { Ok(()) } else { self.write_pause(Some(Pause { held, ..pause })) }
             }
             _ => self.say_what_was_held().await,
         }
+    }
+
+    fn open_pause(&self) -> Option<&Pause> {
+        self.state.get::<Paused>()?.as_ref()
     }
 
     /// Where a run begins to which nobody says anything new.
@@ -169,7 +195,8 @@ impl Execution<'_> {
 
     pub(super) fn pause_at(&self, node: Node, middleware: Option<&str>, interrupts: Vec<Interrupt>) -> Pause {
         let middleware = middleware.map(str::to_owned);
-        Pause { node, middleware, interrupts, answers: self.cx.answers(), held: Vec::new() }
+        let (answers, held) = (self.cx.answers(), Vec::new());
+        Pause { node, middleware, interrupts, answers, held, noted_by: None }
     }
 
     /// The node an open pause comes back to.
@@ -193,4 +220,9 @@ impl Execution<'_> {
         self.unlogged.extend(writes);
         Ok(())
     }
+}
+
+/// Nobody would come back to calls behind such a message.
+pub(super) fn is_said(body: &Body) -> bool {
+    matches!(body, Body::Human | Body::Ai(_))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hart_types::{Body, RunId};
 
+use super::pausing::is_said;
 use super::{Execution, Stop};
 use crate::interrupt::{Pause, Paused};
 use crate::tool_call::Pending;
@@ -51,7 +52,9 @@ impl Execution<'_> {
             }
             Some(pause) => {
                 self.held = self.agent.schema.restore(pause.held.clone());
+                let is_noted = pause.noted_by.as_ref() == Some(&self.cx.run_id);
                 let (answers, update) = match input {
+                    RunInput::Answer { update, .. } if is_noted => (pause.answers.clone(), update),
                     RunInput::Answer { resume, update } => {
                         (pause.answered(resume).map_err(crate::RunError::Resume)?, update)
                     }
@@ -61,8 +64,10 @@ impl Execution<'_> {
                     }
                 };
                 // All else of it is in the log already.
-                if Pending::are_spoken_over(self.state.messages(), &update) {
-                    self.held.extend(update);
+                let mut update = update;
+                let words = update.split_off_words(self.state.messages(), is_said);
+                if !is_noted && Pending::exist(self.state.messages()) {
+                    self.held.extend(words);
                 }
                 self.cx.set_answers(answers);
                 Ok(Some(pause))

@@ -45,6 +45,10 @@ impl StateKey for Messages {
     }
 }
 
+pub(super) fn is_remove_all(message: &Message) -> bool {
+    matches!(message.body, Body::Remove) && message.id.as_ref().is_some_and(|id| id.as_str() == REMOVE_ALL)
+}
+
 fn position(all: &MessageList, id: &MessageId) -> Option<usize> {
     let from_end = all.iter().rev().position(|old| old.id.as_ref() == Some(id))?;
     Some(all.len() - 1 - from_end)
@@ -72,6 +76,12 @@ impl MessageWrites {
     /// Appends messages whose ids, if they have any, were made for them just now.
     pub fn append(messages: impl IntoIterator<Item = Message>) -> Self {
         Self(messages.into_iter().map(|message| Write { fresh: true, ..Write::new(message) }).collect())
+    }
+
+    pub(super) fn take_out(&mut self, wanted: impl Fn(&Message) -> bool) -> Self {
+        let (taken, left) = std::mem::take(&mut self.0).into_iter().partition(|write| wanted(&write.message));
+        self.0 = left;
+        Self(taken)
     }
 
     /// Ids for the messages that came without one.

@@ -83,6 +83,6 @@ pub struct StepInfo {
     pub number: i64,
     pub created_at: Timestamp,
     pub next: Option<String>,
-    /// Whether its run was, so that only what came later still needs it.
+    /// Whether its run was, so that only what came later still needs it. The one that the thread is at never is.
     pub deleted: bool,
 }

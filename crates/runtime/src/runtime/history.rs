@@ -37,7 +37,8 @@ impl Runtime {
             if let Some((place, before)) = info.parent.as_ref().and_then(|parent| seen.get(parent))
                 && let Some(state) = states.get_mut(*place)
             {
-                state.followed_by = Some(new_messages(before, &messages));
+                // Where a thread went on twice, what came of it first is what came of it.
+                state.followed_by.get_or_insert_with(|| new_messages(before, &messages));
             }
             seen.insert(info.id.clone(), (states.len(), messages));
             states.push(self.shown_state(thread, view, Some(step)));
@@ -46,7 +47,7 @@ impl Runtime {
         Ok(states)
     }
 
-    /// The messages that the newest step behind this one wrote.
+    /// The messages that the first step behind this one wrote.
     pub(super) async fn written_behind(
         &self,
         thread: &ThreadId,
@@ -55,7 +56,7 @@ impl Runtime {
         let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
         let steps = self.wanted_steps(thread, &query, |_| true).await?;
         let Some(next) =
-            steps.into_iter().map(|step| step.info).find(|step| step.parent.as_ref() == Some(at))
+            steps.into_iter().map(|step| step.info).rfind(|step| step.parent.as_ref() == Some(at))
         else {
             return Ok(None);
         };
@@ -102,7 +103,7 @@ impl Runtime {
 }
 
 impl Inner {
-    /// The step as clients see it.
+    /// The step as clients see it, behind the nearest one that they see.
     pub(super) async fn shown_step(
         &self,
         thread: &ThreadId,
@@ -115,6 +116,12 @@ impl Inner {
         {
             step.parent.clone_from(&before.parent);
             (at, stands_for) = (before, Some(parent));
+        }
+        while let Some(parent) = &step.parent
+            && let Some(before) = self.step_info(thread, parent).await?
+            && before.deleted
+        {
+            step.parent = before.parent;
         }
         Ok(ShownStep { info: step, stands_for })
     }
@@ -156,6 +163,9 @@ impl Folding {
 }
 
 fn new_messages(before: &MessageList, after: &MessageList) -> Vec<Value> {
-    let new = after.iter_from(before.common_prefix(after));
+    let shared = before.common_prefix(after);
+    // States that were read apart have their messages twice.
+    let known: HashMap<_, _> = before.iter_from(shared).map(|message| (&message.id, message)).collect();
+    let new = after.iter_from(shared).filter(|message| known.get(&message.id) != Some(message));
     new.map(|message| reasoning::told(message)).collect()
 }

@@ -122,7 +122,9 @@ impl Steps for SqliteStore {
         let find = move |db: &Connection| {
             let Some(n) = threads::number(db, &thread)? else { return Ok(Vec::new()) };
             db.prepare_cached(
-                "SELECT *, (SELECT metadata FROM runs WHERE runs.id = steps.run) AS run_metadata FROM steps
+                "SELECT *, (SELECT metadata FROM runs WHERE runs.id = steps.run) AS run_metadata,
+                        deleted AND id IS NOT (SELECT head FROM threads WHERE n = ?1) AS is_deleted
+                 FROM steps
                  WHERE thread = ?1 AND (?2 IS NULL OR n < (SELECT n FROM steps WHERE thread = ?1 AND id = ?2))
                    AND (?3 IS NULL OR id = ?3) AND (?4 IS NULL OR run = ?4)
                  ORDER BY n DESC LIMIT ?5",
@@ -135,7 +137,10 @@ impl Steps for SqliteStore {
                     query.run.as_ref().map(|run| run.as_str()),
                     i64::try_from(query.limit).unwrap_or(i64::MAX),
                 ],
-                |row| Ok(StepInfo { run_metadata: run_metadata(row)?, ..info(row)? }),
+                |row| {
+                    let (run_metadata, deleted) = (run_metadata(row)?, row.get("is_deleted")?);
+                    Ok(StepInfo { run_metadata, deleted, ..info(row)? })
+                },
             )?
             .collect()
         };
@@ -397,13 +402,10 @@ pub(super) fn carries_others(db: &Connection, thread: i64, run: &RunId) -> rusql
     .query_row(params![thread, run.as_str()], |row| row.get(0))
 }
 
-/// Its states are not listed any more, but for the one that the thread is at.
+/// Its states are not listed any more, but while the thread is at one of them.
 pub(super) fn mark_deleted(db: &Connection, thread: i64, run: &RunId) -> rusqlite::Result<()> {
-    db.prepare_cached(
-        "UPDATE steps SET deleted = 1
-         WHERE run = ?2 AND thread = ?1 AND id IS NOT (SELECT head FROM threads WHERE n = ?1)",
-    )?
-    .execute(params![thread, run.as_str()])?;
+    db.prepare_cached("UPDATE steps SET deleted = 1 WHERE run = ?2 AND thread = ?1")?
+        .execute(params![thread, run.as_str()])?;
     Ok(())
 }
 

@@ -143,7 +143,11 @@ impl Threads for SqliteStore {
             if let Some(head) = head {
                 steps::keep_only(db, target, head)?;
             }
-            Ok(Some(copy))
+            // What waits for an answer waits in the copy as well.
+            let status = steps::rest_status(db, target)?;
+            db.prepare_cached("UPDATE threads SET status = ?2 WHERE n = ?1")?
+                .execute(params![target, status.as_str()])?;
+            Ok(Some(Thread { status, ..copy }))
         });
         copied.await?.ok_or(missing)
     }
