@@ -2,7 +2,6 @@
 //!
 //! Invariant: headers go out at once, a comment at every beat, and a frame is written whole or not at all.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
@@ -54,9 +53,8 @@ pub(crate) fn respond(gateway: &Gateway, source: impl Source) -> Response<Body> 
         unsent: Unsent::default(),
         _reading: gateway.readers.reading(),
     };
-    let body = Body::from_stream(stream::unfold(line, |mut line| async move {
-        let bytes = line.next().await?;
-        Some((Ok::<_, Infallible>(bytes), line))
+    let body = Body::from_stream(stream::try_unfold(line, |mut line| async move {
+        Ok::<_, CutOff>(line.next().await?.map(|bytes| (bytes, line)))
     }));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -77,21 +75,28 @@ struct Line<S> {
     _reading: Reading,
 }
 
+/// The server stops before the stream ends: a body that ended here would look whole, and nobody would come back for the
+/// rest.
+#[derive(Debug, thiserror::Error)]
+#[error("the server is being stopped")]
+struct CutOff;
+
 impl<S: Source> Line<S> {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Result<Option<Bytes>, CutOff> {
         let bytes = tokio::select! {
             biased;
-            bytes = self.source.next() => bytes?,
+            bytes = self.source.next() => bytes,
             () = tokio::time::sleep_until(self.beat) => {
                 self.beat = Instant::now() + self.every;
-                Bytes::from_static(b": heartbeat\n\n")
+                Some(Bytes::from_static(b": heartbeat\n\n"))
             }
-            () = self.closing.cancelled() => return None,
+            () = self.closing.cancelled() => return Err(CutOff),
         };
+        let Some(bytes) = bytes else { return Ok(None) };
         tokio::select! {
             biased;
-            bytes = self.unsent.add(bytes) => Some(bytes),
-            () = self.closing.cancelled() => None,
+            bytes = self.unsent.add(bytes) => Ok(Some(bytes)),
+            () = self.closing.cancelled() => Err(CutOff),
         }
     }
 }

@@ -502,10 +502,13 @@ fn a_server_that_stops_is_no_client_that_leaves() {
         served.ask("POST", "/threads", "", &json!({"thread_id": THREAD}));
         let mut asked = question();
         asked["on_disconnect"] = json!("cancel");
-        let _open = served.request("POST", &format!("/threads/{THREAD}/runs/{way}"), "", &asked);
+        let open = served.request("POST", &format!("/threads/{THREAD}/runs/{way}"), "", &asked);
         eventually_here("a request", || (!bench.server.requests().is_empty()).then_some(()));
         served.process.terminate();
         let _ = served.process.wait();
+        let told = read(open);
+        assert!(told.contains("transfer-encoding: chunked"), "{way}: {told}");
+        assert!(!told.ends_with("0\r\n\r\n"), "{way}: it looks whole: {told}");
 
         let served = Served::start(bench.hart());
         let ended = ended(&served);
