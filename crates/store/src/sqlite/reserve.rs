@@ -1,7 +1,8 @@
 //! Room set aside beside the database: SQLite makes an index beside a file before anybody can read it, also on a disk
 //! that has filled up since the file was closed.
 //!
-//! Invariant: nothing but opening the file spends the room, and whoever closes the file sets it aside again.
+//! Invariant: nothing but opening the file spends the room. Whoever closes a store last sets it aside again; who only
+//! looks through a file leaves that to them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
