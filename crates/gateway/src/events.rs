@@ -14,7 +14,7 @@ use hart_runtime::{
 use hart_types::ThreadId;
 use serde_json::{Map, Value, json};
 
-use crate::sse::{Source, write_event};
+use crate::sse::{CutOff, Source, broke_off, write_event};
 
 /// What of a thread is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,22 +246,17 @@ impl EventLines {
 }
 
 impl Source for EventLines {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Result<Option<Bytes>, CutOff> {
         loop {
-            let envelope = match self.reader.next().await {
-                Ok(envelope) => envelope,
-                Err(error) => {
-                    tracing::error!(thread = %self.reader.thread, %error, "a stream broke off");
-                    return None;
-                }
-            };
+            let envelope = self.reader.next().await;
+            let envelope = envelope.map_err(|error| broke_off(&self.reader.thread, error))?;
             let mut out = BytesMut::new();
             self.write(&mut out, &envelope);
             while let Some(envelope) = self.reader.more() {
                 self.write(&mut out, &envelope);
             }
             if !out.is_empty() {
-                return Some(out.freeze());
+                return Ok(Some(out.freeze()));
             }
         }
     }

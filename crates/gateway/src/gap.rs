@@ -10,15 +10,15 @@ use serde_json::json;
 
 use crate::Gateway;
 use crate::error::ApiResult;
-use crate::sse::{Source, write_lines};
+use crate::sse::{CutOff, Source, write_lines};
 
 /// One frame that says so, as DeerFlow's clients know it. It has no id: it is no place in the stream.
 #[derive(Debug)]
 pub(crate) struct Gap(Option<Bytes>);
 
 impl Source for Gap {
-    async fn next(&mut self) -> Option<Bytes> {
-        self.0.take()
+    async fn next(&mut self) -> Result<Option<Bytes>, CutOff> {
+        Ok(self.0.take())
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: headers go out at once, a comment at every beat, and a frame is written whole or not at all.
 
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -32,7 +33,23 @@ pub(crate) struct Watch {
 /// Where bytes come from. `next` may be given up at any await without losing anything.
 pub(crate) trait Source: Send + 'static {
     /// The next bytes to send, whole frames; `None` at the end.
-    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+    fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>, CutOff>> + Send;
+}
+
+/// Why a stream ends before its end. The connection breaks with it: a body that ended here would look whole, and nobody
+/// would come back for the rest.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CutOff {
+    #[error("the server is being stopped")]
+    Stopping,
+    #[error("what comes next cannot be read: {0}")]
+    Unreadable(StoreError),
+}
+
+/// What a reader of `whom`, a run or a thread, cannot be told.
+pub(crate) fn broke_off(whom: &impl fmt::Display, error: StoreError) -> CutOff {
+    tracing::error!(of = %whom, %error, "a stream broke off");
+    CutOff::Unreadable(error)
 }
 
 pub(crate) fn response(gateway: &Gateway, watch: Watch) -> Response<Body> {
@@ -75,28 +92,22 @@ struct Line<S> {
     _reading: Reading,
 }
 
-/// The server stops before the stream ends: a body that ended here would look whole, and nobody would come back for the
-/// rest.
-#[derive(Debug, thiserror::Error)]
-#[error("the server is being stopped")]
-struct CutOff;
-
 impl<S: Source> Line<S> {
     async fn next(&mut self) -> Result<Option<Bytes>, CutOff> {
         let bytes = tokio::select! {
             biased;
-            bytes = self.source.next() => bytes,
+            bytes = self.source.next() => bytes?,
             () = tokio::time::sleep_until(self.beat) => {
                 self.beat = Instant::now() + self.every;
                 Some(Bytes::from_static(b": heartbeat\n\n"))
             }
-            () = self.closing.cancelled() => return Err(CutOff),
+            () = self.closing.cancelled() => return Err(CutOff::Stopping),
         };
         let Some(bytes) = bytes else { return Ok(None) };
         tokio::select! {
             biased;
             bytes = self.unsent.add(bytes) => Ok(Some(bytes)),
-            () = self.closing.cancelled() => Err(CutOff),
+            () = self.closing.cancelled() => Err(CutOff::Stopping),
         }
     }
 }
@@ -107,7 +118,7 @@ struct Reader {
 }
 
 impl Source for Reader {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Result<Option<Bytes>, CutOff> {
         let mut out = BytesMut::new();
         match self.frames.next().await {
             Ok(Some(frames)) => frames.iter().for_each(|frame| write(&mut out, frame)),
@@ -123,21 +134,17 @@ impl Source for Reader {
                     }
                     // Whoever comes back is told of the gap.
                     Ok(Some(UnsaidEnd::Forgotten) | None) => {}
-                    Err(error) => broke_off(&self.frames.run().id, &error),
+                    Err(error) => return Err(broke_off(&self.frames.run().id, error)),
                 }
             }
             Err(error) => {
-                broke_off(&self.frames.run().id, &error);
                 // The reader asks again; it has not left.
                 self.guard.disarm();
+                return Err(broke_off(&self.frames.run().id, error));
             }
         }
-        (!out.is_empty()).then(|| out.freeze())
+        Ok((!out.is_empty()).then(|| out.freeze()))
     }
-}
-
-fn broke_off(run: &RunId, error: &StoreError) {
-    tracing::error!(%run, %error, "a stream broke off");
 }
 
 pub(crate) fn write(out: &mut BytesMut, frame: &Frame) {

@@ -99,6 +99,38 @@ async fn what_was_forgotten_is_told_as_a_gap_and_the_thread_stays() {
     server.close().await;
 }
 
+/// Whoever reads a stream that ends in the middle takes it for whole, if the connection does not tell.
+#[tokio::test]
+async fn what_cannot_be_read_breaks_the_stream_off() {
+    let dir = tempfile::tempdir().unwrap();
+    // More than one row holds, so that the damage is behind the stream's first frames.
+    let long = "word ".repeat(20_000);
+    let server = Server::over(dir.path(), vec![ScriptedTurn::text(long)], Retention::default()).await;
+    let thread = server.thread().await;
+    let (way, _) = run(&server, &thread, &["messages-tuple"]).await;
+    server.close().await;
+    let db = rusqlite::Connection::open(dir.path().join("hart.db")).unwrap();
+    let middle = "SELECT first FROM events ORDER BY first LIMIT 1 OFFSET (SELECT count(*) / 2 FROM events)";
+    let sql = format!(
+        "UPDATE events SET text = CAST(replace(text, 'word', 'lord') AS BLOB) WHERE first = ({middle})"
+    );
+    assert_eq!(db.execute(&sql, []).unwrap(), 1);
+    drop(db);
+    let server = Server::over(dir.path(), Vec::new(), Retention::default()).await;
+    let events = format!("/threads/{thread}/stream/events");
+    for request in [
+        server.request(Method::GET, &way).header("last-event-id", "-1"),
+        server.request(Method::GET, &format!("/threads/{thread}/stream")).header("last-event-id", "-1"),
+        server.request(Method::POST, &events).body(json!({"channels": ["messages"]}).to_string()),
+    ] {
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), 200);
+        let whole = hart_testkit::in_time("the end of the stream", answer.text()).await;
+        assert!(whole.is_err(), "{whole:?}");
+    }
+    server.close().await;
+}
+
 #[tokio::test]
 async fn a_thread_that_nobody_uses_goes_when_its_time_is_over() {
     let dir = tempfile::tempdir().unwrap();

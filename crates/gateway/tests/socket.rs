@@ -104,10 +104,14 @@ async fn commands_and_events_share_a_socket() {
         assert_eq!(socket.hear().await["error"], "invalid_argument", "{nonsense}");
     }
     server.close().await;
-    // The server said goodbye.
+    let mut goodbye = None;
     while let Some(Ok(message)) = socket.0.next().await {
-        assert!(matches!(message, Message::Close(_) | Message::Ping(_)), "{message}");
+        match message {
+            Message::Close(frame) => goodbye = frame,
+            other => assert!(other.is_ping(), "{other}"),
+        }
     }
+    assert_eq!(u16::from(goodbye.expect("the server said goodbye").code), 1012, "it comes again");
 }
 
 #[tokio::test]

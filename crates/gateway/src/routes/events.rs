@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::http::{HeaderMap, Response};
 use axum::response::IntoResponse;
 use futures_util::future::{pending, select_all};
@@ -22,7 +22,7 @@ use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::events::{EventLines, EventReader, Filter, encode};
 use crate::parse::{Path, Raw, thread_id};
-use crate::sse;
+use crate::sse::{self, CutOff, broke_off};
 
 pub(crate) async fn stream(
     State(gateway): State<Gateway>,
@@ -92,14 +92,11 @@ impl Connection {
         let every = self.gateway.settings.heartbeat;
         let mut beat = interval_at(Instant::now() + every, every);
         let closing = self.gateway.closing.clone();
-        loop {
+        let why = loop {
             let said = tokio::select! {
                 event = next(&mut self.subscriptions) => match event {
                     Ok((at, envelope)) => self.told(at, &envelope),
-                    Err(error) => {
-                        tracing::error!(thread = %self.thread, %error, "a stream broke off");
-                        break;
-                    }
+                    Err(error) => break broke_off(&self.thread, error),
                 },
                 asked = socket.recv() => match asked {
                     Some(Ok(Message::Text(text))) => Some(self.hear(&text).await),
@@ -114,15 +111,15 @@ impl Connection {
                     }
                     None
                 }
-                () = closing.cancelled() => break,
+                () = closing.cancelled() => break CutOff::Stopping,
             };
             if let Some(said) = said
                 && socket.send(Message::Text(said.into())).await.is_err()
             {
                 return;
             }
-        }
-        let _ = tokio::time::timeout(GOODBYE, socket.send(Message::Close(None))).await;
+        };
+        let _ = tokio::time::timeout(GOODBYE, socket.send(goodbye(&why))).await;
     }
 
     fn told(&mut self, at: usize, envelope: &Envelope) -> Option<String> {
@@ -187,6 +184,15 @@ impl Connection {
             tree.ok_or_else(|| Refusal::new("no_such_run", "no run was heard of on this connection"))?;
         Ok(json!({ "tree": tree }))
     }
+}
+
+/// What a client makes of a connection that ends goes by the number.
+fn goodbye(why: &CutOff) -> Message {
+    let (code, reason) = match why {
+        CutOff::Stopping => (close_code::RESTART, "the server is being stopped"),
+        CutOff::Unreadable(_) => (close_code::ERROR, "what comes next cannot be read"),
+    };
+    Message::Close(Some(CloseFrame { code, reason: reason.into() }))
 }
 
 /// The next envelope of any subscription, and of which.

@@ -21,7 +21,7 @@ use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::gap;
 use crate::parse::{Path, Query, thread_id};
-use crate::sse::{self, Source, write_event};
+use crate::sse::{self, CutOff, Source, broke_off, write_event};
 use crate::wire::state;
 
 pub(crate) async fn join(
@@ -113,37 +113,31 @@ struct Reader {
 }
 
 impl Source for Reader {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Result<Option<Bytes>, CutOff> {
         loop {
-            if self.event.is_none() {
-                match self.follower.next().await {
-                    Ok(event) => self.event = Some(event),
-                    Err(error) => {
-                        tracing::error!(thread = %self.thread, %error, "a stream broke off");
-                        return None;
-                    }
-                }
-            }
-            let out = match self.event.clone()? {
-                ThreadEvent::Logged { run, entry } => self.logged(&run, &entry).await,
-                ThreadEvent::StateChanged => Ok(self.state().await),
-            };
-            let out = match out {
-                Ok(out) => out,
-                Err(error) => {
-                    tracing::error!(thread = %self.thread, %error, "a stream broke off");
-                    return None;
-                }
-            };
-            self.event = None;
+            let out = self.tell().await.map_err(|error| broke_off(&self.thread, error))?;
             if !out.is_empty() {
-                return Some(out.freeze());
+                return Ok(Some(out.freeze()));
             }
         }
     }
 }
 
 impl Reader {
+    /// One event. It is kept until all of it could be told, so that nothing is lost when it is given up in between.
+    async fn tell(&mut self) -> Result<BytesMut, StoreError> {
+        let event = match self.event.clone() {
+            Some(event) => event,
+            None => self.event.insert(self.follower.next().await?).clone(),
+        };
+        let out = match event {
+            ThreadEvent::Logged { run, entry } => self.logged(&run, &entry).await?,
+            ThreadEvent::StateChanged => self.state().await,
+        };
+        self.event = None;
+        Ok(out)
+    }
+
     async fn logged(&mut self, run: &Arc<Run>, entry: &Entry) -> Result<BytesMut, StoreError> {
         let mut out = BytesMut::new();
         let marks = matches!(entry.logged.event, LogEvent::Started { .. } | LogEvent::Ended { .. });
