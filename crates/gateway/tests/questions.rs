@@ -368,3 +368,104 @@ async fn no_mode_is_the_default_one() {
     assert!(told.contains("event: values"), "{told}");
     server.close().await;
 }
+
+/// A state keeps its name while a run stops there, asks again and goes on; streams and lists call it the same.
+#[tokio::test]
+async fn a_state_has_one_name_whoever_tells_of_it() {
+    let (server, id) = asked(&["done"]).await;
+    let history = async || {
+        let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+        states.as_array().unwrap().iter().map(named).collect::<Vec<_>>()
+    };
+    let told = async |body: Value| {
+        let request = server.request(reqwest::Method::POST, &format!("/threads/{id}/runs/stream"));
+        let told = frames(&request.body(body.to_string()).send().await.unwrap().text().await.unwrap());
+        let states = told.into_iter().filter(|(event, _)| event == "checkpoints").map(|(_, state)| {
+            let place = |key: &str| state.pointer(&format!("/{key}/configurable/checkpoint_id")).cloned();
+            let (at, parent) = (place("config").unwrap(), place("parent_config").unwrap_or_default());
+            let about = &state["metadata"];
+            let asked = &state["tasks"][0]["interrupts"][0]["id"];
+            json!([at, parent, about["step"], about["source"], state["next"], asked])
+        });
+        states.collect::<Vec<_>>()
+    };
+    let run = |more: Value| {
+        let mut body = json!({"assistant_id": "agent", "stream_mode": ["checkpoints"]});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    let waiting = history().await;
+    let of_first = server.get(&format!("/threads/{id}/runs")).await[0]["run_id"].as_str().unwrap().to_owned();
+    let stream = format!("/threads/{id}/runs/{of_first}/stream?stream_mode=checkpoints");
+    let stream = server.request(reqwest::Method::GET, &stream).header("last-event-id", "-1");
+    let first = frames(&stream.send().await.unwrap().text().await.unwrap());
+    assert_eq!(first.iter().filter(|(event, _)| event == "checkpoints").count(), waiting.len());
+    // Asked again, with nothing said: the state it stands at, and no other one.
+    assert_eq!(told(run(json!({"input": null}))).await, waiting[..1]);
+    assert_eq!(history().await, waiting);
+    // A note by hand is a state of its own, and stays one when it is asked there again.
+    server.post(&format!("/threads/{id}/state"), json!({"values": {"title": "Deployment"}})).await;
+    let noted = history().await;
+    assert_eq!((&noted[0][3], &noted[1..]), (&json!("update"), &waiting[..]));
+    assert_eq!(told(run(json!({"input": null}))).await, noted[..1]);
+    assert_eq!(history().await, noted);
+    // It is answered where it is asked, by the name it has.
+    let at = waiting[0][0].as_str().unwrap();
+    let asked = server.get(&format!("/threads/{id}/state/{at}")).await;
+    assert_eq!(asked["interrupts"][0]["value"]["question"], "Deploy?");
+    let answered = told(run(json!({"command": {"resume": "yes"}, "checkpoint_id": at}))).await;
+    assert_eq!(answered[0], waiting[0]);
+    assert_eq!(answered[1][1], waiting[0][0]);
+    let over = history().await;
+    assert!(answered[1..].iter().eq(over[..answered.len() - 1].iter().rev()), "{answered:?} {over:?}");
+    server.close().await;
+}
+
+/// What lists and streams say of a state alike.
+fn named(state: &Value) -> Value {
+    let (at, parent) = (&state["checkpoint_id"], &state["parent_checkpoint_id"]);
+    let (about, asked) = (&state["metadata"], &state["tasks"][0]["interrupts"][0]["id"]);
+    json!([at, parent, about["step"], about["source"], state["next"], asked])
+}
+
+/// Where one call asks and another one is done, each is told for itself, and nothing is made or answered twice.
+#[tokio::test]
+async fn a_call_that_is_done_while_another_one_asks() {
+    let call = |id: &str, tool: &str, args: Value| {
+        hart_types::ToolCall::new(id, tool, args.as_object().unwrap().clone())
+    };
+    let calls = || {
+        let ask = call("a", "ask_human", json!({"question": "Deploy?"}));
+        ScriptedTurn::calls([ask, call("w", "get_weather", json!({"city": "Paris"}))])
+    };
+    let server = Server::playing(vec![calls(), ScriptedTurn::text("done")]).await;
+    let id = server.thread().await;
+    let start = json!({"assistant_id": "agent", "input": user("go")});
+    server.post(&format!("/threads/{id}/runs/wait"), start).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+    assert_eq!((&state["next"], &states[0]["tasks"]), (&json!(["tools"]), &state["tasks"]));
+    let [asks, done] = state["tasks"].as_array().unwrap().as_slice() else { panic!("{state}") };
+    assert_eq!(
+        (&asks["result"], &asks["interrupts"][0]["value"]["question"]),
+        (&Value::Null, &json!("Deploy?"))
+    );
+    assert_eq!((&done["path"], &done["interrupts"]), (&json!(["__pregel_push", 1, false]), &json!([])));
+    assert_eq!(done["result"]["messages"][0]["content"], "It is sunny in Paris.");
+    let answer = states[1]["tasks"][0]["result"]["messages"].as_array().unwrap();
+    assert_eq!(answer.len(), 1, "the model's own words alone: {answer:?}");
+    // By hand, and better: instead of what there was, not beside it.
+    let rain = json!({"role": "tool", "tool_call_id": "w", "name": "get_weather", "content": "It rains."});
+    server.post(&format!("/threads/{id}/state"), json!({"values": {"messages": [rain]}})).await;
+    let heard = command(&server, &id, json!({"resume": "yes"})).await;
+    assert_eq!(heard, ["go", "", "It rains.", "Human answered: yes", "done"]);
+    let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+    let results: Vec<&Value> = states[3]["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| &task["result"]["messages"][0]["content"])
+        .collect();
+    assert_eq!(results, [&Value::Null, &json!("It is sunny in Paris.")], "what was then, is then");
+    server.close().await;
+}

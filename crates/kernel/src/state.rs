@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use hart_types::{Body, MessageId};
+use hart_types::{Body, MessageId, ToolCallId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -131,6 +131,19 @@ impl Update {
 
     pub(crate) fn removes_all(&self) -> bool {
         self.message_writes().iter().any(|message| messages::is_remove_all(message))
+    }
+
+    /// Where calls of the last answer have results already, others for them replace these.
+    pub(crate) fn replace_results(&mut self, messages: &MessageList) {
+        let result = |call: &ToolCallId| {
+            let mut behind = messages.iter().rev().take_while(|message| message.as_ai().is_none());
+            let of_call = |result: &hart_types::ToolResult| result.tool_call_id == *call;
+            behind.find(|message| message.as_tool_result().is_some_and(of_call))?.id.clone()
+        };
+        let writes = self.writes.iter_mut();
+        for write in writes.filter_map(|write| write.as_any_mut().downcast_mut::<TypedWrite<Messages>>()) {
+            write.0.replace_results(result);
+        }
     }
 
     /// Gives messages that came without an id another one than that of chance.

@@ -27,6 +27,7 @@ impl Agent {
         let Opened { state, head: parent, next: ahead, .. } =
             self.open(&cx.thread_id, cx.from.as_ref()).await?;
         let mut update = self.input(values).map_err(RunError::Input)?;
+        update.replace_results(state.messages());
         let changes = !update.is_empty();
         let mut open = state.get::<Paused>().cloned().flatten();
         if let Some(pause) = open.as_mut().filter(|_| update.removes_all()) {

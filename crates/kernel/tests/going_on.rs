@@ -17,10 +17,6 @@ fn echo(text: &str) -> hart_types::Message {
     calls(&[("c1", "echo", json!({"say": text}))])
 }
 
-fn steps(log: &MemoryLog) -> Vec<Step> {
-    log.0.lock().unwrap()["t1"].clone()
-}
-
 fn texts(report: &RunReport) -> Vec<String> {
     transcript(report).into_iter().map(|(_, text)| text).collect()
 }

@@ -117,6 +117,11 @@ async fn a_hook_that_asks_is_run_again_and_the_ones_before_it_are_not() {
     let report = world.agent(script([say("done")])).run(ask("go"), &cx()).await;
     assert_eq!(report.outcome.unwrap(), Ended::Paused);
     assert_eq!(report.values.interrupts()[0].value, json!({"may I": "after_model"}));
+    // The answer is a step of its own, so that there is a state to ask about.
+    let steps = steps(&world.log);
+    let told: Vec<_> = steps.iter().map(|step| (step.source, step.next.as_deref())).collect();
+    let asked = [(StepSource::Model, Some("after_model")), (StepSource::Pause, Some("after_model"))];
+    assert_eq!(told[2..], asked);
     let diary = world.diary();
     assert_eq!(diary[6..8], ["outer.wrap_model", "asker.wrap_model"]);
     assert_eq!(

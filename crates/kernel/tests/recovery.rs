@@ -31,10 +31,6 @@ fn agent(model: Arc<dyn ChatModel>, log: &Arc<MemoryLog>) -> Agent {
     Agent::builder(model).tools(tools).checkpointer(log.clone()).build().unwrap()
 }
 
-fn steps(log: &MemoryLog) -> Vec<Step> {
-    log.0.lock().unwrap()["t1"].clone()
-}
-
 /// The log of a thread that was cut off.
 fn log_of(steps: &[Step]) -> Arc<MemoryLog> {
     let log = MemoryLog::default();

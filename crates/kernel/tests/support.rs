@@ -154,3 +154,8 @@ impl Checkpointer for MemoryLog {
         Some(Arc::new(InsideLog(self.clone(), call.to_owned())))
     }
 }
+
+/// Of the one thread that tests run on.
+pub fn steps(log: &MemoryLog) -> Vec<Step> {
+    log.0.lock().unwrap()["t1"].clone()
+}

@@ -136,7 +136,7 @@ pub struct AskedModel {
     pub name: Arc<str>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepRef {
     pub checkpoint: CheckpointId,
     /// The one that clients see before it.
@@ -144,9 +144,19 @@ pub struct StepRef {
     pub source: StepSource,
     pub step: i64,
     pub next: Option<String>,
-    /// Where it comes no further: the step whose tasks are under way.
+    /// Where it comes no further: the step whose tasks are under way, by whose name clients know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stands_for: Option<CheckpointId>,
+    /// What had been asked there when the run began to go on with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Interrupt>,
+}
+
+impl StepRef {
+    /// The name by which clients know it.
+    pub fn name(&self) -> &CheckpointId {
+        self.stands_for.as_ref().unwrap_or(&self.checkpoint)
+    }
 }
 
 impl Task {

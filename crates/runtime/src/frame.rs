@@ -130,7 +130,7 @@ impl Renderer {
                 add("metadata".into(), bytes(&data));
             }
             LogEvent::Began { step } if self.tells_of(StreamMode::Checkpoints) => {
-                self.checkpoint(step, values, &[], entry, &mut add);
+                self.checkpoint(step, values, entry, &mut add);
             }
             LogEvent::Values { step, interrupts } => {
                 let is_told = step.source.goes_further(step.next.as_deref());
@@ -140,9 +140,8 @@ impl Renderer {
                 {
                     add("values".into(), with_interrupts(values, interrupts.as_deref()));
                 }
-                if self.tells_of(StreamMode::Checkpoints) && (is_told || interrupts.is_some()) {
-                    let interrupts = interrupts.as_deref().unwrap_or_default();
-                    self.checkpoint(step, values, interrupts, entry, &mut add);
+                if self.tells_of(StreamMode::Checkpoints) && is_told {
+                    self.checkpoint(step, values, entry, &mut add);
                 }
                 if self.tells_of(StreamMode::Tasks) {
                     self.state = values.cloned();
@@ -348,21 +347,18 @@ impl Renderer {
         &self,
         step: &StepRef,
         values: Option<&Bytes>,
-        interrupts: &[Interrupt],
         entry: &Entry,
         add: &mut impl FnMut(Cow<'static, str>, Bytes),
     ) {
         let config = |id: &CheckpointId| json!({"configurable": self.place(id)});
         let state = values.map(Bytes::as_ref).unwrap_or_default();
-        // A task keeps its id when it stops to ask.
-        let origin = step.stands_for.as_ref().unwrap_or(&step.checkpoint);
-        let tasks = next_tasks(origin.as_str(), step.next.as_deref(), state, interrupts);
+        let tasks = next_tasks(step.name().as_str(), step.next.as_deref(), state, &step.asked);
         let task = |task: NextTask| json!({"id": task.id, "name": task.name, "interrupts": task.interrupts, "state": null});
         let tasks: Vec<Value> = tasks.into_iter().map(task).collect();
         let values: Option<Box<RawValue>> = serde_json::from_slice(state).ok();
         let next: Vec<&str> = tasks.iter().filter_map(|task| task.get("name")?.as_str()).collect();
         let payload = json!({
-            "config": config(&step.checkpoint),
+            "config": config(step.name()),
             "parent_config": step.parent.as_ref().map(config),
             "values": values,
             "metadata": {"source": source(step.source), "step": step.step, "parents": {}},
@@ -393,7 +389,7 @@ impl Renderer {
             if let (LogEvent::Values { step, .. } | LogEvent::Began { step }, Some(map)) =
                 (&entry.logged.event, payload.as_object_mut())
             {
-                map.insert("checkpoint".to_owned(), self.place(&step.checkpoint));
+                map.insert("checkpoint".to_owned(), self.place(step.name()));
                 let parent = step.parent.as_ref().map(|parent| self.place(parent));
                 map.insert("parent_checkpoint".to_owned(), parent.unwrap_or_default());
             }

@@ -44,7 +44,7 @@ pub use runtime::{
 };
 pub use schedule::{Schedule, ScheduleError};
 pub use tape::Entry;
-pub use tasks::{NextTask, next_tasks};
+pub use tasks::NextTask;
 pub use telemetry::{Attribute, BUCKETS, Metrics, NotExported, Observed, Span, SpanKind, TraceExporter};
 pub use transcript::Said;
 pub use values::Spelling;

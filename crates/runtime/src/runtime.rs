@@ -280,6 +280,11 @@ impl Runtime {
         request.input_ids = Some(InputIds::generate());
         let now = self.now();
         let thread = self.thread_for(&mut request).await?;
+        if let Some(name) = &request.checkpoint
+            && let Some(state) = self.inner.state_at(&thread, name).await?
+        {
+            request.checkpoint = Some(state.at);
+        }
         let run = new_run(&request, &thread, now);
         let live = Arc::new(self.inner.live(&run, request.clone()));
         self.inner.lock_live().insert(run.id.clone(), Arc::clone(&live));

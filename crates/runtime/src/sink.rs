@@ -40,6 +40,8 @@ struct Voice {
     head: String,
     /// The newest that came further, which names the tasks that follow it: one that stops to ask keeps its name.
     origin: String,
+    /// How that was come to, as long as the run has not come further itself.
+    stands_at: Option<StepSource>,
     /// The one before that.
     origin_parent: Option<CheckpointId>,
     /// Its number, as the thread's history has it; none before the first.
@@ -119,11 +121,11 @@ impl RunSink {
 
     /// The run goes on behind this step.
     pub(crate) fn stands_behind(&self, step: ShownStep) {
-        let ShownStep { info, stands_for } = step;
+        let ShownStep { info, at } = step;
         self.with(&[], |voice| {
-            (voice.head, voice.number) = (info.id.to_string(), Some(info.number));
-            voice.origin = stands_for.map_or_else(|| voice.head.clone(), |origin| origin.to_string());
-            voice.origin_parent = info.parent;
+            (voice.head, voice.number) = (at.to_string(), Some(info.number));
+            (voice.origin, voice.origin_parent) = (info.id.to_string(), info.parent);
+            voice.stands_at = Some(info.source);
         });
     }
 
@@ -229,21 +231,12 @@ impl Voice {
             AgentEvent::Message(message) => self.message(&message),
             AgentEvent::Updates { node, update } => self.updates(&node, &update),
             AgentEvent::Values(reached) if reached.source == StepSource::Start => {
-                self.number = Some(self.number.map_or(-1, |number| number + 1));
+                self.come_to(&reached);
                 let step = self.step_of(&reached);
                 is_root.then_some(LogEvent::Began { step }).into_iter().collect()
             }
             AgentEvent::Values(reached) => {
-                // A run that goes on tells where it stands before it takes a step.
-                if self.head != reached.checkpoint.as_str() {
-                    let further = reached.source.goes_further(reached.next.as_deref());
-                    self.number = Some(self.number.map_or(0, |number| number + i64::from(further)));
-                    self.head = reached.checkpoint.to_string();
-                    if further {
-                        self.origin.clone_from(&self.head);
-                        self.origin_parent.clone_from(&reached.parent);
-                    }
-                }
+                self.come_to(&reached);
                 (self.at_work, self.speaking) = (false, None);
                 let mut told = self.supersede(&reached);
                 told.push(self.values(&reached, is_root));
@@ -380,15 +373,31 @@ impl Voice {
         LogEvent::Values { step: self.step_of(reached), interrupts: self.paused.take() }
     }
 
+    fn come_to(&mut self, reached: &Reached) {
+        // A run that goes on tells where it stands before it takes a step.
+        if self.head == reached.checkpoint.as_str() {
+            return;
+        }
+        (self.head, self.stands_at) = (reached.checkpoint.to_string(), None);
+        if !reached.source.goes_further(reached.next.as_deref()) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.origin, self.head.clone());
+        self.origin_parent = self.number.map(|_| before.into());
+        let first = if reached.source == StepSource::Start { -1 } else { 0 };
+        self.number = Some(self.number.map_or(first, |number| number + 1));
+    }
+
     fn step_of(&self, reached: &Reached) -> StepRef {
-        let further = reached.source.goes_further(reached.next.as_deref());
+        let asked = self.stands_at.map(|_| reached.values.interrupts().to_vec()).unwrap_or_default();
         StepRef {
             checkpoint: reached.checkpoint.clone(),
-            parent: if further { &reached.parent } else { &self.origin_parent }.clone(),
-            source: reached.source,
+            parent: self.origin_parent.clone(),
+            source: self.stands_at.unwrap_or(reached.source),
             step: self.number.unwrap_or(0),
             next: reached.next.as_deref().map(str::to_owned),
-            stands_for: (!further).then(|| self.origin.as_str().into()),
+            stands_for: (self.origin != self.head).then(|| self.origin.as_str().into()),
+            asked,
         }
     }
 

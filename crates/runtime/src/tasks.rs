@@ -19,7 +19,7 @@ pub struct NextTask {
 }
 
 /// The tasks at a checkpoint whose state is `values`, as JSON.
-pub fn next_tasks(
+pub(crate) fn next_tasks(
     checkpoint: &str,
     next: Option<&str>,
     values: &[u8],

@@ -165,6 +165,7 @@ pub(crate) async fn history(
     let query = HistoryQuery {
         before,
         only: checkpoint(None, place)?,
+        behind: None,
         run: body.metadata.get("run_id").and_then(Value::as_str).map(Into::into),
         limit: body.limit.unwrap_or(DEFAULT_LIMIT),
     };
@@ -196,7 +197,7 @@ async fn read(gateway: &Gateway, id: &str, at: Option<CheckpointId>) -> ApiResul
 /// With why the last run failed, at the step it failed at.
 fn shown(thread: &Thread, reached: &ThreadState) -> Value {
     let mut json = state::json(thread, reached);
-    let is_head = reached.step.as_ref().is_some_and(|step| thread.head.as_ref() == Some(&step.id));
+    let is_head = reached.at.is_some() && reached.at == thread.head;
     if let (true, Some(failure), Some(task)) = (is_head, &thread.error, json.pointer_mut("/tasks/0/error")) {
         *task = format!("{}({:?})", failure.error, failure.message).into();
     }

@@ -4,7 +4,7 @@
 
 use hart_kernel::Interrupt;
 use hart_runtime::port::StepInfo;
-use hart_runtime::{NextTask, Thread, ThreadState, next_tasks, source};
+use hart_runtime::{NextTask, Thread, ThreadState, source};
 use hart_types::CheckpointId;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -16,12 +16,14 @@ pub(crate) fn json(thread: &Thread, state: &ThreadState) -> Value {
     let values: Option<Box<RawValue>> = serde_json::from_slice(&state.values).ok();
     let interrupts: Vec<Value> = state.interrupts.iter().map(interrupt).collect();
     let at = |id: &CheckpointId| json!({"checkpoint_id": id, "thread_id": thread.id, "checkpoint_ns": ""});
-    let tasks = tasks(state);
-    let next: Vec<&str> = tasks.iter().map(|task| task.name.as_str()).collect();
+    // Calls that have their result already while others ask are not to be made again.
+    let is_done = |task: &&NextTask| state.at == thread.head && result(state, task).is_some();
+    let next: Vec<&str> =
+        state.tasks.iter().filter(|task| !is_done(task)).map(|task| task.name.as_str()).collect();
     json!({
         "values": values,
         "next": next,
-        "tasks": tasks.iter().map(|task| task_json(state, task)).collect::<Vec<_>>(),
+        "tasks": state.tasks.iter().map(|task| task_json(state, task)).collect::<Vec<_>>(),
         "metadata": metadata(thread, step),
         "created_at": time(step.created_at),
         "checkpoint": at(&step.id),
@@ -59,28 +61,25 @@ pub(crate) fn asked(interrupt: &Interrupt) -> Value {
     json!({"value": interrupt.value, "id": interrupt.id, "response_schema": interrupt.response_schema})
 }
 
-/// What is to be done at the state.
-pub(crate) fn tasks(state: &ThreadState) -> Vec<NextTask> {
-    let Some(step) = &state.step else { return Vec::new() };
-    // A task keeps its id when it stops to ask.
-    let begun = state.stands_for.as_ref().unwrap_or(&step.id);
-    next_tasks(begun.as_str(), step.next.as_deref(), &state.values, &state.interrupts)
-}
-
 fn task_json(state: &ThreadState, task: &NextTask) -> Value {
     let interrupts: Vec<Value> = task.interrupts.iter().map(interrupt).collect();
-    let (path, call) = match &task.call {
-        Some((call, place)) => (json!(["__pregel_push", place, false]), Some(call.as_str())),
-        None => (json!(["__pregel_pull", task.name]), None),
+    let path = match &task.call {
+        Some((_, place)) => json!(["__pregel_push", place, false]),
+        None => json!(["__pregel_pull", task.name]),
     };
-    let own =
-        |message: &&Value| call.is_none() || message.get("tool_call_id").and_then(Value::as_str) == call;
-    let written = state.followed_by.as_ref().map(|new| new.iter().filter(own).collect::<Vec<_>>());
-    let result = written.filter(|written| !written.is_empty()).map(|written| json!({ "messages": written }));
     json!({
         "id": task.id, "name": task.name, "path": path, "error": null, "interrupts": interrupts, "checkpoint": null,
-        "state": null, "result": result,
+        "state": null, "result": result(state, task),
     })
+}
+
+/// What the task has written, if it has.
+fn result(state: &ThreadState, task: &NextTask) -> Option<Value> {
+    let call = task.call.as_ref().map(|(call, _)| call.as_str());
+    let own =
+        |message: &&Value| call.is_none() || message.get("tool_call_id").and_then(Value::as_str) == call;
+    let written: Vec<&Value> = state.results.as_ref()?.iter().filter(own).collect();
+    (!written.is_empty()).then(|| json!({ "messages": written }))
 }
 
 /// At a step that never was.

@@ -13,10 +13,10 @@ pub(crate) fn json(thread: &Thread, reached: Option<&ThreadState>) -> Value {
     let reached = reached.filter(|state| state.step.is_some());
     let values: Option<Box<RawValue>> = reached.and_then(|state| serde_json::from_slice(&state.values).ok());
     let mut interrupts = Map::new();
-    for task in reached.map(state::tasks).unwrap_or_default() {
+    for task in reached.iter().flat_map(|state| &state.tasks) {
         if !task.interrupts.is_empty() {
             let asked: Vec<Value> = task.interrupts.iter().map(state::interrupt).collect();
-            interrupts.insert(task.id, asked.into());
+            interrupts.insert(task.id.clone(), asked.into());
         }
     }
     json!({

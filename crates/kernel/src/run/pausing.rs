@@ -184,6 +184,10 @@ impl Execution<'_> {
     }
 
     pub(super) async fn pause(&mut self, mut pause: Pause) -> Result<Ended, RunError> {
+        if pause.node == Node::AfterModel {
+            // What is asked about an answer is asked where the answer is.
+            self.commit(StepSource::Model, Node::AfterModel.name()).await?;
+        }
         pause.held = std::mem::take(&mut self.held).to_writes();
         let interrupts: Arc<[Interrupt]> = pause.interrupts.clone().into();
         self.write_pause(Some(pause))?;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use hart_types::{Body, Content, Message, MessageId, REMOVE_ALL};
+use hart_types::{Body, Content, Message, MessageId, REMOVE_ALL, ToolCallId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -82,6 +82,17 @@ impl MessageWrites {
         let (taken, left) = std::mem::take(&mut self.0).into_iter().partition(|write| wanted(&write.message));
         self.0 = left;
         Self(taken)
+    }
+
+    /// A result that came without an id goes in the place of the one that its call has already.
+    pub(super) fn replace_results(&mut self, known: impl Fn(&ToolCallId) -> Option<MessageId>) {
+        for write in self.0.iter_mut().filter(|write| write.unnamed) {
+            let call = write.message.as_tool_result().map(|result| &result.tool_call_id);
+            if let Some(id) = call.and_then(&known) {
+                Arc::make_mut(&mut write.message).id = Some(id);
+                (write.fresh, write.unnamed) = (false, false);
+            }
+        }
     }
 
     /// Ids for the messages that came without one.

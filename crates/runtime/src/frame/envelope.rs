@@ -133,7 +133,9 @@ impl EventRenderer {
                     // What follows has the same id whether or not it is asked for.
                     None => out.made += 1,
                 }
-                out.say(Channel::Checkpoints, namespace, &checkpoint(step));
+                if step.source.goes_further(step.next.as_deref()) {
+                    out.say(Channel::Checkpoints, namespace, &checkpoint(step));
+                }
             }
             LogEvent::Began { step } => out.say(Channel::Checkpoints, namespace, &checkpoint(step)),
             LogEvent::ChildValues { kept, values } => {
@@ -312,7 +314,7 @@ fn below(namespace: &[String], task: &Task) -> Vec<String> {
 }
 
 fn checkpoint(step: &StepRef) -> Value {
-    let mut data = json!({"id": step.checkpoint, "step": step.step, "source": source(step.source)});
+    let mut data = json!({"id": step.name(), "step": step.step, "source": source(step.source)});
     if let (Some(parent), Some(map)) = (&step.parent, data.as_object_mut()) {
         map.insert("parent_id".to_owned(), parent.as_str().into());
     }

@@ -1,15 +1,15 @@
 //! The states a thread went through.
 //!
-//! Invariant: a step in which a run only paused stands for the one before it: clients see the state once, with what is
-//! asked there.
+//! Invariant: a step in which a run only paused is no state of its own: clients see the one before it, under its own name,
+//! as it has become by then and with what is asked there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use hart_kernel::MessageList;
+use hart_kernel::{MessageList, StepSource};
 use hart_types::{CheckpointId, ThreadId};
 use serde_json::Value;
 
-use super::threads::{StateError, ThreadState};
+use super::threads::{StateError, ThreadState, Views};
 use super::{Inner, Runtime};
 use crate::port::{HistoryQuery, StepInfo, StoreError};
 use crate::reasoning;
@@ -29,19 +29,21 @@ impl Runtime {
         let mut states: Vec<ThreadState> = Vec::new();
         let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
         // Oldest first, so that each state is the one before it and a little more.
-        let mut seen: HashMap<CheckpointId, (usize, MessageList)> = HashMap::new();
+        let mut alone: HashMap<CheckpointId, (usize, MessageList)> = HashMap::new();
         for step in steps.into_iter().rev() {
             let info = &step.info;
-            let view = recall.view(&info.id).await?;
-            let messages = view.as_ref().map(|view| view.messages().clone()).unwrap_or_default();
-            if let Some((place, before)) = info.parent.as_ref().and_then(|parent| seen.get(parent))
-                && let Some(state) = states.get_mut(*place)
+            let Some(own) = recall.view(&info.id).await? else { continue };
+            let now = if step.at == info.id { Some(own.clone()) } else { recall.view(&step.at).await? };
+            let Some(now) = now else { continue };
+            // Where a thread went on twice, what came of it first is what came of it.
+            if let Some(parent) = info.parent.as_ref().filter(|_| is_of_tasks(info))
+                && let Some((place, before)) = alone.remove(parent)
+                && let Some(state) = states.get_mut(place)
             {
-                // Where a thread went on twice, what came of it first is what came of it.
-                state.followed_by.get_or_insert_with(|| new_messages(before, &messages));
+                state.results = Some(new_messages(&before, own.messages()));
             }
-            seen.insert(info.id.clone(), (states.len(), messages));
-            states.push(self.shown_state(thread, view, Some(step)));
+            alone.insert(info.id.clone(), (states.len(), own.messages().clone()));
+            states.push(self.shown_state(thread, &Views { own, now }, step));
         }
         states.reverse();
         Ok(states)
@@ -55,13 +57,11 @@ impl Runtime {
     ) -> Result<Option<Vec<Value>>, StateError> {
         let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
         let steps = self.wanted_steps(thread, &query, |_| true).await?;
-        let Some(next) =
-            steps.into_iter().map(|step| step.info).rfind(|step| step.parent.as_ref() == Some(at))
-        else {
-            return Ok(None);
-        };
+        let next =
+            steps.iter().rfind(|step| step.info.parent.as_ref() == Some(at) && is_of_tasks(&step.info));
+        let Some(next) = next else { return Ok(None) };
         let mut recall = Recall::new(self.clone(), thread.clone(), Spelling::State);
-        let (before, after) = (recall.view(at).await?, recall.view(&next.id).await?);
+        let (before, after) = (recall.view(at).await?, recall.view(&next.info.id).await?);
         Ok(before.zip(after).map(|(before, after)| new_messages(before.messages(), after.messages())))
     }
 
@@ -71,59 +71,102 @@ impl Runtime {
         query: &HistoryQuery,
         wanted: impl Fn(&StepInfo) -> bool,
     ) -> Result<Vec<ShownStep>, StoreError> {
-        let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let (mut steps, mut query) = (Vec::new(), query.clone());
-        let mut folding = Folding::default();
-        if let Some(before) = &query.before {
-            let newer = self.inner.step_info(thread, before).await?;
-            newer.iter().for_each(|newer| folding.pass(newer));
+        if let Some(only) = &query.only {
+            let step = self.inner.state_at(thread, only).await?;
+            return Ok(step.filter(|step| wanted(&step.info)).into_iter().collect());
         }
-        loop {
-            let page = self.inner.store.history(thread, &query).await?;
-            let last = (page.len() as u64) < query.limit;
-            query.before = page.last().map(|step| step.id.clone());
-            for step in page {
-                let is_shown = query.only.is_some() || !(step.deleted || folding.hides(&step.id));
-                folding.pass(&step);
-                if is_shown && wanted(&step) {
-                    steps.push(step);
+        let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        // What a run left of another one's state is found only among the steps of all.
+        let page = HistoryQuery { limit: query.limit.max(PAGE), run: None, ..query.clone() };
+        let (mut steps, mut page) = (Vec::new(), page);
+        let mut pauses = Pauses::default();
+        while steps.len() < most {
+            let read = self.inner.store.history(thread, &page).await?;
+            let is_last = (read.len() as u64) < page.limit;
+            page.before = read.last().map(|step| step.id.clone());
+            for step in read {
+                let is_of_run = query.run.as_ref().is_none_or(|run| step.run == *run);
+                if let Some(state) = pauses.pass(step)
+                    && is_of_run
+                    && wanted(&state.info)
+                {
+                    steps.push(state);
                 }
             }
-            if last || steps.len() >= most {
-                steps.truncate(most);
+            if is_last {
                 break;
             }
         }
-        let mut shown = Vec::with_capacity(steps.len());
-        for step in steps {
-            shown.push(self.inner.shown_step(thread, step).await?);
+        steps.truncate(most);
+        for step in &mut steps {
+            step.info.parent = self.inner.shown_parent(thread, step.info.parent.take()).await?;
         }
-        Ok(shown)
+        Ok(steps)
     }
 }
 
+/// How many steps are read at once, if not more are wanted: some are not shown.
+const PAGE: u64 = 100;
+
 impl Inner {
+    /// The state that goes by this name, as it is by now. A run that pauses there anew goes on with it.
+    pub(super) async fn state_at(
+        &self,
+        thread: &ThreadId,
+        name: &CheckpointId,
+    ) -> Result<Option<ShownStep>, StoreError> {
+        let mut at = name.clone();
+        loop {
+            let query = HistoryQuery { behind: Some(at.clone()), limit: u64::MAX, ..HistoryQuery::default() };
+            let behind = self.store.history(thread, &query).await?;
+            match behind.into_iter().find(|step| !comes_further(step)) {
+                Some(pause) => at = pause.id,
+                None => break,
+            }
+        }
+        self.shown_step(thread, &at).await
+    }
+
     /// The step as clients see it, behind the nearest one that they see.
     pub(super) async fn shown_step(
         &self,
         thread: &ThreadId,
-        mut step: StepInfo,
-    ) -> Result<ShownStep, StoreError> {
-        let (mut at, mut stands_for) = (step.clone(), None);
-        while !at.source.goes_further(at.next.as_deref())
-            && let Some(parent) = at.parent.take()
-            && let Some(before) = self.step_info(thread, &parent).await?
-        {
-            step.parent.clone_from(&before.parent);
-            (at, stands_for) = (before, Some(parent));
-        }
-        while let Some(parent) = &step.parent
+        at: &CheckpointId,
+    ) -> Result<Option<ShownStep>, StoreError> {
+        let Some(newest) = self.step_info(thread, at).await? else { return Ok(None) };
+        let (at, next) = (newest.id.clone(), newest.next.clone());
+        let mut info = newest;
+        while !comes_further(&info)
+            && let Some(parent) = &info.parent
             && let Some(before) = self.step_info(thread, parent).await?
-            && before.deleted
         {
-            step.parent = before.parent;
+            info = before;
         }
-        Ok(ShownStep { info: step, stands_for })
+        let parent = self.shown_parent(thread, info.parent.take()).await?;
+        Ok(Some(ShownStep { info: StepInfo { parent, next, ..info }, at }))
+    }
+
+    /// The nearest one that clients see.
+    async fn shown_parent(
+        &self,
+        thread: &ThreadId,
+        mut parent: Option<CheckpointId>,
+    ) -> Result<Option<CheckpointId>, StoreError> {
+        // One that was deleted is seen all the same where somebody paused there who was not.
+        let mut is_kept = false;
+        while let Some(id) = &parent
+            && let Some(before) = self.step_info(thread, id).await?
+        {
+            is_kept |= !before.deleted;
+            if comes_further(&before) {
+                if is_kept {
+                    break;
+                }
+                is_kept = false;
+            }
+            parent = before.parent;
+        }
+        Ok(parent)
     }
 
     pub(super) async fn step_info(
@@ -136,33 +179,44 @@ impl Inner {
     }
 }
 
-/// A step with the one that clients see before it.
+/// A state as clients see it: what is said about it, and the step that it has come to.
+#[derive(Clone, Debug)]
 pub(crate) struct ShownStep {
+    /// Its parent is the state that clients see before it.
     pub(crate) info: StepInfo,
-    pub(crate) stands_for: Option<CheckpointId>,
+    pub(crate) at: CheckpointId,
 }
 
-/// Which steps others stand for, on the way from the newest to the oldest.
+/// What states have come to, on the way from the newest step to the oldest: the newest pause, by the step it is behind.
 #[derive(Default)]
-struct Folding {
-    stood_for: HashSet<CheckpointId>,
-    /// Those from which something went on all the same.
-    left: HashSet<CheckpointId>,
+struct Pauses(HashMap<CheckpointId, StepInfo>);
+
+impl Pauses {
+    /// The step as a state of its own, if it is one that is shown.
+    fn pass(&mut self, step: StepInfo) -> Option<ShownStep> {
+        let newest = self.0.remove(&step.id).unwrap_or_else(|| step.clone());
+        if !comes_further(&step) {
+            if let Some(parent) = step.parent {
+                // Of several that began anew there the newest one counts.
+                self.0.entry(parent).or_insert(newest);
+            }
+            return None;
+        }
+        let is_shown = !(step.deleted && newest.deleted);
+        is_shown.then(|| ShownStep { info: StepInfo { next: newest.next, ..step }, at: newest.id })
+    }
 }
 
-impl Folding {
-    fn pass(&mut self, step: &StepInfo) {
-        let Some(parent) = &step.parent else { return };
-        let further = step.source.goes_further(step.next.as_deref());
-        if further { &mut self.left } else { &mut self.stood_for }.insert(parent.clone());
-    }
-
-    fn hides(&self, step: &CheckpointId) -> bool {
-        self.stood_for.contains(step) && !self.left.contains(step)
-    }
+/// Whether what is done at a state has led to the step, and nobody's own hand.
+fn is_of_tasks(step: &StepInfo) -> bool {
+    step.source != StepSource::Update
 }
 
-fn new_messages(before: &MessageList, after: &MessageList) -> Vec<Value> {
+fn comes_further(step: &StepInfo) -> bool {
+    step.source.goes_further(step.next.as_deref())
+}
+
+pub(super) fn new_messages(before: &MessageList, after: &MessageList) -> Vec<Value> {
     let shared = before.common_prefix(after);
     // States that were read apart have their messages twice.
     let known: HashMap<_, _> = before.iter_from(shared).map(|message| (&message.id, message)).collect();

@@ -10,11 +10,12 @@ use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
 use super::Runtime;
-use super::history::ShownStep;
+use super::history::{ShownStep, new_messages};
 use crate::Thread;
 use crate::checkpoints::StepLog;
 use crate::port::{StepInfo, StoreError};
 use crate::request::FactoryError;
+use crate::tasks::{NextTask, next_tasks};
 use crate::values::{Spelling, ValuesEncoder};
 use crate::workspaces::Workspace;
 
@@ -26,10 +27,18 @@ pub struct ThreadState {
     pub interrupts: Vec<Interrupt>,
     /// None for a thread nobody wrote to. Its parent is the one that clients see before it.
     pub step: Option<StepInfo>,
-    /// The step that it stands for in what clients see, if it is not its own.
-    pub stands_for: Option<CheckpointId>,
-    /// The messages that the step behind it wrote, if that was read along.
-    pub followed_by: Option<Vec<Value>>,
+    /// The step that it has come to: another one, where a run only paused behind it.
+    pub at: Option<CheckpointId>,
+    /// What is done there.
+    pub tasks: Vec<NextTask>,
+    /// The messages that these have written, as far as that was read along.
+    pub results: Option<Vec<Value>>,
+}
+
+/// A state when it was come to, and as it is by now: where one call asks, others may have their results.
+pub(super) struct Views {
+    pub(super) own: Snapshot,
+    pub(super) now: Snapshot,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -74,13 +83,23 @@ impl Runtime {
         at: Option<&CheckpointId>,
     ) -> Result<ThreadState, StateError> {
         let row = self.known(thread).await?;
-        let steps = self.inner.store.steps(thread, at).await?;
-        let step = self.info(thread, steps.last()).await?;
-        let followed_by = match at {
-            Some(at) => self.written_behind(thread, at).await?,
+        let step = match at {
+            Some(name) => self.inner.state_at(thread, name).await?,
             None => None,
         };
-        Ok(ThreadState { followed_by, ..self.fold(&row, steps, step)? })
+        let steps = self.inner.store.steps(thread, step.as_ref().map(|step| &step.at).or(at)).await?;
+        let results = match &step {
+            Some(step) => self.written_behind(thread, &step.info.id).await?,
+            None => None,
+        };
+        let step = match (step, steps.last()) {
+            (None, Some(head)) => self.inner.shown_step(thread, &head.id).await?,
+            (step, _) => step,
+        };
+        let Some(step) = step else { return Ok(fresh()) };
+        let views = self.views(&row, steps, &step)?;
+        let state = self.shown_state(thread, &views, step);
+        Ok(ThreadState { results: results.or(state.results), ..state })
     }
 
     /// Writes values as `as_node` would have, behind `at` or behind the newest step.
@@ -104,7 +123,10 @@ impl Runtime {
         let mut cx = RunContext::new(thread.clone());
         cx.run_id = RunId::generate();
         cx.clock = Arc::clone(&self.inner.clock);
-        cx.from = at;
+        if let Some(name) = at {
+            let step = self.inner.state_at(thread, &name).await?;
+            cx.from = Some(step.map_or(name, |step| step.at));
+        }
         let reached = self.reader(&row)?.update(values, as_node, &cx).await.map_err(StateError::of_update)?;
         self.inner.doorbells.state_changed(thread);
         Ok(reached.checkpoint)
@@ -169,46 +191,29 @@ impl Runtime {
         }
     }
 
-    fn fold(
-        &self,
-        row: &Thread,
-        steps: Vec<Step>,
-        step: Option<ShownStep>,
-    ) -> Result<ThreadState, StateError> {
-        let view = self.view(row, steps)?;
-        Ok(self.shown_state(&row.id, view, step))
-    }
-
-    pub(super) fn shown_state(
-        &self,
-        thread: &ThreadId,
-        view: Option<Snapshot>,
-        step: Option<ShownStep>,
-    ) -> ThreadState {
-        let Some(view) = view else {
-            let values = Bytes::from_static(b"{}");
-            let (step, stands_for, followed_by) = (None, None, None);
-            return ThreadState { values, interrupts: Vec::new(), step, stands_for, followed_by };
+    pub(super) fn shown_state(&self, thread: &ThreadId, views: &Views, step: ShownStep) -> ThreadState {
+        let ShownStep { info, at } = step;
+        let (encoder, interrupts) = (self.encoder(thread, Spelling::State), views.now.interrupts().to_vec());
+        let own = encoder.encode(&views.own, None);
+        let tasks = next_tasks(info.id.as_str(), info.next.as_deref(), &own, &interrupts);
+        let (values, results) = match at == info.id {
+            true => (own, None),
+            false => {
+                let written = new_messages(views.own.messages(), views.now.messages());
+                (encoder.encode(&views.now, None), Some(written))
+            }
         };
-        let values = self.encoder(thread, Spelling::State).encode(&view, None);
-        let (step, stands_for) = step.map(|step| (step.info, step.stands_for)).unzip();
-        let (interrupts, stands_for) = (view.interrupts().to_vec(), stands_for.flatten());
-        ThreadState { values, interrupts, step, stands_for, followed_by: None }
+        ThreadState { values, interrupts, step: Some(info), at: Some(at), tasks, results }
     }
 
-    /// What the steps come to; nothing if there are none.
-    fn view(&self, row: &Thread, steps: Vec<Step>) -> Result<Option<Snapshot>, StateError> {
-        if steps.is_empty() {
-            return Ok(None);
-        }
+    /// What the steps come to, and came to at the one that has the state's name.
+    fn views(&self, row: &Thread, mut steps: Vec<Step>, step: &ShownStep) -> Result<Views, StateError> {
         let agent = self.reader(row)?;
-        Ok(Some(agent.snapshot(agent.fold(steps))))
-    }
-
-    async fn info(&self, thread: &ThreadId, step: Option<&Step>) -> Result<Option<ShownStep>, StoreError> {
-        let Some(step) = step else { return Ok(None) };
-        let Some(info) = self.inner.step_info(thread, &step.id).await? else { return Ok(None) };
-        Ok(Some(self.inner.shown_step(thread, info).await?))
+        let named = steps.iter().position(|known| known.id == step.info.id);
+        let later = steps.split_off(named.map_or(steps.len(), |place| place + 1));
+        let own = agent.fold(steps);
+        let now = agent.fold_onto(own.clone(), later);
+        Ok(Views { own: agent.snapshot(own), now: agent.snapshot(now) })
     }
 
     pub(super) async fn known(&self, thread: &ThreadId) -> Result<Thread, StateError> {
@@ -225,6 +230,13 @@ impl Runtime {
         }
         Arc::clone(encoders.entry(key).or_insert_with(|| Arc::new(ValuesEncoder::new(spelling))))
     }
+}
+
+/// Nobody wrote to it.
+fn fresh() -> ThreadState {
+    let (step, at, results) = (None, None, None);
+    let (values, interrupts, tasks) = (Bytes::from_static(b"{}"), Vec::new(), Vec::new());
+    ThreadState { values, interrupts, step, at, tasks, results }
 }
 
 /// How many threads' encodings are remembered.

@@ -356,8 +356,7 @@ async fn stands_behind(inner: &Inner, run: &Run, live: &Live, attempt: u32) -> O
         1 => live.request.checkpoint.clone().or_else(|| run.base.clone()),
         _ => inner.store.thread(&run.thread).await.ok().flatten().and_then(|thread| thread.head),
     };
-    let step = inner.step_info(&run.thread, &only?).await.ok()??;
-    inner.shown_step(&run.thread, step).await.ok()
+    inner.shown_step(&run.thread, &only?).await.ok()?
 }
 
 /// The files as they are before a run, which its tools may change: they wait until there is room for a copy.
