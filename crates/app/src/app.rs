@@ -50,6 +50,8 @@ pub enum StorageError {
         #[source]
         source: std::io::Error,
     },
+    #[error("cannot use {}: the disk is full; free some space and try again", path.display())]
+    Full { path: PathBuf },
     #[error(transparent)]
     Store(#[from] hart_store::OpenError),
     #[error("the runs that are remembered cannot be read")]

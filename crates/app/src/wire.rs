@@ -5,6 +5,7 @@
 mod features;
 mod subagents;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -110,9 +111,12 @@ pub(crate) fn passing_store() -> Result<Arc<dyn Store>, StorageError> {
 pub(crate) async fn store(home: PathBuf) -> Result<SqliteStore, StorageError> {
     let opened = tokio::task::spawn_blocking(move || {
         let path = home.join(DATABASE);
-        home::prepare(&home)
-            .and_then(|()| home::create_private_file(&path))
-            .map_err(|source| StorageError::Home { path: home, source })?;
+        home::prepare(&home).and_then(|()| home::create_private_file(&path)).map_err(
+            |source| match source.kind() {
+                io::ErrorKind::StorageFull => StorageError::Full { path: home },
+                _ => StorageError::Home { path: home, source },
+            },
+        )?;
         Ok(SqliteStore::open(&path)?)
     });
     opened.await.unwrap_or_else(|error| Err(StorageError::Cut(error)))

@@ -156,6 +156,6 @@ impl Checkpointer for MemoryLog {
 }
 
 /// Of the one thread that tests run on.
-pub fn steps(log: &MemoryLog) -> Vec<Step> {
+pub(crate) fn steps(log: &MemoryLog) -> Vec<Step> {
     log.0.lock().unwrap()["t1"].clone()
 }

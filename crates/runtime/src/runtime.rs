@@ -515,9 +515,8 @@ fn new_run(request: &StartRun, thread: &ThreadId, now: Timestamp) -> Run {
 fn unless_full(done: Result<(), StoreError>) -> Result<(), StoreError> {
     match done {
         Err(StoreError::Full) => {
-            tracing::error!(
-                "storage_full: the disk is full; what was left behind waits until there is space"
-            );
+            // Of the disk the store tells.
+            tracing::debug!("storage_full: what was left behind waits until there is space");
             Ok(())
         }
         done => done,

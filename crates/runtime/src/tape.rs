@@ -234,8 +234,10 @@ impl Tape {
                     (reel.next, reel.end) = (first, first + NUMBERS);
                 }
                 Err(error) => {
-                    let error = chain(&error);
-                    tracing::error!(run = %self.run, error, "events cannot be numbered; trying again");
+                    if !matches!(error, StoreError::Full) {
+                        let error = chain(&error);
+                        tracing::error!(run = %self.run, error, "events cannot be numbered; trying again");
+                    }
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }

@@ -349,6 +349,9 @@ impl<A: Around> Vitals for Surrounded<A> {
     fn waiting_writes(&self) -> u64 {
         self.inner.waiting_writes()
     }
+    fn is_full(&self) -> bool {
+        self.inner.is_full()
+    }
     async fn active_runs(&self) -> Result<ActiveRuns, StoreError> {
         self.inner.active_runs().await
     }

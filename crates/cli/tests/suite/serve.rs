@@ -407,6 +407,8 @@ fn a_full_disk_makes_runs_wait_and_loses_nothing() {
         let refused = served.ask("POST", &path, "", &body);
         assert!(refused.starts_with("HTTP/1.1 507"), "{path}: {refused}");
     }
+    let metrics = served.ask("GET", "/metrics", "", &json!({}));
+    assert!(metrics.contains("\nhart_store_full 1\n"), "{metrics}");
 
     drop(file);
     std::fs::remove_file(&filler).unwrap();
@@ -415,6 +417,8 @@ fn a_full_disk_makes_runs_wait_and_loses_nothing() {
         rest.contains("word59") && rest.contains("event: end") && !rest.contains("event: error"),
         "{rest}"
     );
+    let metrics = served.ask("GET", "/metrics", "", &json!({}));
+    assert!(metrics.contains("\nhart_store_full 0\n"), "{metrics}");
     served.process.terminate();
     let _ = served.process.wait().success();
 }
@@ -455,6 +459,8 @@ fn what_was_closed_properly_is_read_on_a_full_disk() {
     let _ = bench.hart().args(["run", "--thread", THREAD, "hello"]).run().success();
     let threads = bench.hart().on_a_full_disk_of(&home, "8m").args(["threads"]).run().success();
     assert!(threads.stdout.contains(THREAD), "{}", threads.stdout);
+    let doctor = bench.hart().on_a_full_disk_of(&home, "8m").args(["doctor"]).run();
+    assert!(doctor.stdout.contains("free some space on its disk"), "{}", doctor.stdout);
     let served = Served::start(bench.hart().on_a_full_disk_of(&home, "8m"));
     let state = served.ask("GET", &format!("/threads/{THREAD}/state"), "", &json!({}));
     assert!(state.starts_with("HTTP/1.1 200") && state.contains("Good day."), "{state}");
@@ -468,6 +474,12 @@ fn what_was_closed_properly_is_read_on_a_full_disk() {
     assert_eq!(threads.code, Some(1), "{}", threads.stdout);
     let told = &threads.stderr;
     assert!(told.contains("the disk is full; free some space and try again"), "{told}");
+
+    let new = bench.dir.path().join("new");
+    std::fs::create_dir(&new).unwrap();
+    let begun = bench.hart().env("HART_HOME", &new).on_a_full_disk_of(&new, "1m").args(["run", "hi"]).run();
+    assert_eq!(begun.code, Some(1), "{}", begun.stdout);
+    assert!(begun.stderr.contains("the disk is full; free some space and try again"), "{}", begun.stderr);
 }
 
 #[test]

@@ -39,8 +39,10 @@ pub(crate) async fn metrics(State(gateway): State<Gateway>) -> ApiResult<Respons
     page.row("hart_model_seconds_sum", seen.model_seconds);
     page.row("hart_model_seconds_count", seen.model_answers);
     page.one("hart_stream_readers", "gauge", "Clients that follow a run.", gateway.readers.count());
-    let waiting = gateway.runtime.store().waiting_writes();
-    page.one("hart_store_waiting_writes", "gauge", "Writes that wait for the disk.", waiting);
+    let store = gateway.runtime.store();
+    page.one("hart_store_waiting_writes", "gauge", "Writes that wait for the disk.", store.waiting_writes());
+    let full = u64::from(store.is_full());
+    page.one("hart_store_full", "gauge", "1 while the disk has no room for what is written.", full);
     if let Some(bytes) = resident_bytes() {
         page.one("process_resident_memory_bytes", "gauge", "Memory that is in use.", bytes);
     }

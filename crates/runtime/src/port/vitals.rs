@@ -11,6 +11,9 @@ pub trait Vitals {
     /// Writes that wait for the disk, or for their turn.
     fn waiting_writes(&self) -> u64;
 
+    /// Whether there was no room for what was written last.
+    fn is_full(&self) -> bool;
+
     /// How many runs wait and how many are executed, by whichever process.
     async fn active_runs(&self) -> Result<ActiveRuns, StoreError>;
 }

@@ -78,7 +78,10 @@ pub(super) async fn keep_alive(runtime: Weak<Inner>) {
     loop {
         tokio::time::sleep(BEAT).await;
         let Some(inner) = runtime.upgrade() else { return };
-        if let Err(error) = inner.beat().await {
+        // Of a full disk the store tells.
+        if let Err(error) = inner.beat().await
+            && !matches!(error, StoreError::Full)
+        {
             let error = chain(&error);
             tracing::warn!(error, "this process could not show that it lives; its runs may be taken over");
         }

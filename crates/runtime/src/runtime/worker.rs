@@ -55,6 +55,8 @@ impl Inner {
                 match next {
                     Ok(Some(wait)) => tokio::time::sleep(wait).await,
                     Ok(None) => return,
+                    // The store tells of it.
+                    Err(StoreError::Full) => tokio::time::sleep(Duration::from_secs(1)).await,
                     Err(error) => {
                         let error = chain(&error);
                         tracing::error!(%thread, error, "the next run of a thread cannot be claimed");
@@ -450,6 +452,8 @@ async fn insist<T, F: Future<Output = Result<T, StoreError>>>(
     loop {
         match work().await {
             Ok(done) => return Some(done),
+            // The store tells of it.
+            Err(StoreError::Full) => {}
             Err(error) => {
                 let error = chain(&error);
                 tracing::error!(error, "how a run ended could not be stored; trying again");

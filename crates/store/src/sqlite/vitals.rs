@@ -14,6 +14,10 @@ impl Vitals for SqliteStore {
         self.writer.waiting()
     }
 
+    fn is_full(&self) -> bool {
+        self.writer.is_full()
+    }
+
     async fn active_runs(&self) -> Result<ActiveRuns, StoreError> {
         self.read(|db| {
             db.prepare_cached(

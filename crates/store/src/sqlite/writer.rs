@@ -3,7 +3,7 @@
 //! Invariant: whoever waits hears of success only after the commit that holds its work is on the disk, and of failure
 //! only when none does.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -26,6 +26,7 @@ pub(super) struct Writer {
     waiting: Shared<AtomicU64>,
     /// What goes with the next commit.
     carried: Shared<Carried>,
+    full: Shared<Full>,
     /// After the jobs: whoever is the last waits for what was handed in.
     _thread: Shared<Thread>,
 }
@@ -59,12 +60,12 @@ impl Writer {
     /// `file` is the connection's, if it has one.
     pub(super) fn start(connection: Connection, file: Option<Shared<Soundness>>) -> Self {
         let (jobs, queue) = channel();
-        let carried = Shared::<Carried>::default();
-        let taken = Shared::clone(&carried);
+        let (carried, full) = (Shared::<Carried>::default(), Shared::<Full>::default());
+        let (taken, noted) = (Shared::clone(&carried), Shared::clone(&full));
         // Ends when the last sender is gone and the queue is empty.
-        let handle = std::thread::spawn(move || serve(&connection, &queue, &taken));
+        let handle = std::thread::spawn(move || serve(&connection, &queue, &taken, &noted));
         let thread = Thread { handle: Some(handle), file };
-        Self { jobs: jobs.into(), waiting: Shared::default(), carried, _thread: thread.into() }
+        Self { jobs: jobs.into(), waiting: Shared::default(), carried, full, _thread: thread.into() }
     }
 
     /// Has records written by the next commit, before all that is handed in later.
@@ -74,6 +75,10 @@ impl Writer {
 
     pub(super) fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.full.0.load(Ordering::Relaxed)
     }
 
     pub(super) async fn submit<T: Send + 'static>(
@@ -134,7 +139,24 @@ impl Drop for Waits<'_> {
     }
 }
 
-fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried) {
+/// Whether there was no room for the newest commit. It is told when that changes, not whenever somebody tries again.
+#[derive(Debug, Default)]
+struct Full(AtomicBool);
+
+impl Full {
+    fn note(&self, committed: &Result<(), NotCommitted>) {
+        let is_full = matches!(committed, Err(NotCommitted::Full));
+        match (self.0.swap(is_full, Ordering::Relaxed), is_full) {
+            (false, true) => {
+                tracing::error!("storage_full: the disk is full; nothing is written until there is room")
+            }
+            (true, false) => tracing::warn!("there is room on the disk again"),
+            _ => {}
+        }
+    }
+}
+
+fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full: &Full) {
     while let Ok(first) = queue.recv() {
         let records = match begin(connection, carried) {
             Ok(records) => records,
@@ -163,8 +185,11 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried) {
                 NotCommitted::by(&error)
             }),
         };
+        full.note(&committed);
         if let Err(why) = &committed {
-            tracing::error!(%why, jobs = finished.len(), "nothing of a group was committed");
+            if !matches!(why, NotCommitted::Full) {
+                tracing::error!(%why, jobs = finished.len(), "nothing of a group was committed");
+            }
             carried.put_back(records);
         }
         for finish in finished {
