@@ -144,7 +144,8 @@ impl Story {
         Ok(())
     }
 
-    /// A model that is asked again or waits for its turn: whoever watches should know why nothing comes.
+    /// A model that is asked again or waits for its turn, a disk without room: whoever watches should know why nothing
+    /// comes.
     fn custom(&mut self, terminal: &Terminal, event: &Value) -> io::Result<()> {
         let field = |name: &str| event.get(name).and_then(Value::as_str);
         if let Some(line) = self.delegated.line(event) {
@@ -154,7 +155,7 @@ impl Story {
             self.last_started = None;
             return Ok(());
         }
-        if !matches!(field("type"), Some("llm_retry" | "llm_wait")) {
+        if !matches!(field("type"), Some("llm_retry" | "llm_wait" | "storage_full")) {
             return Ok(());
         }
         let message = field("message").unwrap_or("the model is asked again");

@@ -53,6 +53,11 @@ async fn a_cron_is_made_found_changed_and_ended() {
     assert_eq!(server.post("/runs/crons/search", unknown).await, json!([]));
     let never = server.post("/runs/crons", yearly(json!({"end_time": "9999-12-31T23:59:59Z"}))).await;
     assert!(never["end_time"].as_str().unwrap().starts_with("9999-12-30"), "{never}");
+    for nonsense in ["9999-12-31T25:00:00Z", "9999-12-31 or so", "soon"] {
+        let (status, told) =
+            server.call(Method::POST, "/runs/crons", yearly(json!({ "end_time": nonsense }))).await;
+        assert_eq!(status, 422, "{nonsense}: {told}");
+    }
     assert_eq!(server.call(Method::DELETE, &path, Value::Null).await.0, StatusCode::NO_CONTENT);
     assert_eq!(server.call(Method::DELETE, &path, Value::Null).await.0, StatusCode::NOT_FOUND);
     server.close().await;

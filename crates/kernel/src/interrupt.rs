@@ -59,6 +59,13 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
+    /// Where nobody asks and calls are to be made, or to be judged first.
+    pub(crate) fn before_calls(ahead: Option<&str>) -> Self {
+        let node = if ahead == Some("after_model") { Node::AfterModel } else { Node::Tools };
+        let (middleware, interrupts, answers) = Default::default();
+        Self { node, middleware, interrupts, answers, held: Vec::new(), noted_by: None }
+    }
+
     /// All that has been answered at this place, the newest answers included.
     pub(crate) fn answered(&self, resume: Resume) -> Result<Answers, ResumeError> {
         let mut answers = self.answers.clone();

@@ -111,15 +111,6 @@ impl Written {
     }
 }
 
-impl Pause {
-    /// Where nobody asks and calls are to be made, or to be judged first.
-    fn before_calls(ahead: Option<&str>) -> Self {
-        let node = if ahead == Some("after_model") { Node::AfterModel } else { Node::Tools };
-        let (middleware, interrupts, answers) = Default::default();
-        Self { node, middleware, interrupts, answers, held: Vec::new(), noted_by: None }
-    }
-}
-
 type Call = (ToolCallId, Arc<ToolCall>);
 
 fn waiting_calls(messages: &MessageList) -> Vec<Call> {

@@ -60,6 +60,7 @@ async fn cut_everywhere(
     let context = |attempt| {
         let mut cx = cx();
         (cx.run_id, cx.attempt, cx.breakpoints) = ("the-run".into(), attempt, breakpoints.clone());
+        cx.late_answers = true;
         cx
     };
     let log = log_of(before);
@@ -143,6 +144,19 @@ async fn a_breakpoint_stops_whoever_comes_back_too() {
     let answers = [calls(&[("c1", "echo", json!({"say": "one"}))]), say("done")];
     let ((messages, ended), _) = cut_everywhere(&[], &answers, words, breakpoints).await;
     assert_eq!((messages.len(), ended), (2, Ended::Paused));
+}
+
+/// It is for nobody; the calls are made, and who asks then asks.
+#[tokio::test]
+async fn an_answer_at_a_breakpoint_is_used_by_nobody() {
+    let breakpoints = Breakpoints { before: Nodes::Named(vec!["tools".into()]), after: Nodes::default() };
+    let answers = [calls(&[("c1", "ask", json!({})), ("c2", "echo", json!({"say": "meanwhile"}))])];
+    let (_, stopped) = cut_everywhere(&[], &answers, words, breakpoints).await;
+    let stopped: Vec<Step> =
+        stopped.into_iter().map(|step| Step { run_id: "an-earlier-run".into(), ..step }).collect();
+    let answer = || RunInput::from(Resume::One(json!("yes")));
+    let ((messages, ended), _) = cut_everywhere(&stopped, &answers, answer, Breakpoints::default()).await;
+    assert_eq!((messages.len(), ended), (3, Ended::Paused));
 }
 
 /// Steps that another run made are not this one's to go on from.

@@ -38,6 +38,8 @@ type Connection = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// After so many the server is taken for gone; with the pauses, half a minute.
 const ATTEMPTS: u32 = 10;
+/// Within so many it may come back unnoticed; with the pauses, one and a half seconds.
+const SOON: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
 
@@ -78,7 +80,14 @@ impl HttpFollowing {
             }
             // It was undone, or its thread is gone.
             Err(ClientError::Refused { status: 404, .. }) => Err(ClientError::Dropped),
-            Err(ClientError::Unreachable { .. } | ClientError::Server { .. }) if attempt < ATTEMPTS => Ok(()),
+            Err(ClientError::Unreachable { .. } | ClientError::Server { .. }) if attempt < ATTEMPTS => {
+                // A server that is started again is back before anybody would wonder.
+                if attempt == SOON {
+                    let url = self.client.shared.base.as_str();
+                    tracing::warn!("{url} does not answer; trying again for half a minute");
+                }
+                Ok(())
+            }
             Err(ClientError::Unreachable { .. }) => Err(self.lost()),
             Err(error) => Err(error),
         }

@@ -223,7 +223,10 @@ impl Timing {
         let zoneless =
             || text.parse::<jiff::civil::DateTime>().ok()?.in_tz("UTC").ok().map(|at| at.timestamp());
         // The last day that can be written is beyond the last that can be counted to; it means never.
-        let never = || text.starts_with("9999-12-31").then_some(Timestamp::MAX);
+        let never = || {
+            let written: jiff::civil::DateTime = text.replace('Z', "+00:00").parse().ok()?;
+            (written.date() == jiff::civil::Date::MAX).then_some(Timestamp::MAX)
+        };
         match text.parse::<Timestamp>().ok().or_else(zoneless).or_else(never) {
             Some(at) => Ok(Some(at)),
             None => Err(ApiError::unprocessable(format!("`end_time` is not a time: `{text}`"))),

@@ -54,7 +54,11 @@ impl Execution<'_> {
                 self.held = self.agent.schema.restore(pause.held.clone());
                 let is_noted = pause.noted_by.as_ref() == Some(&self.cx.run_id);
                 let (answers, update) = match input {
-                    RunInput::Answer { update, .. } if is_noted => (pause.answers.clone(), update),
+                    RunInput::Answer { update, .. }
+                        if is_noted || (pause.interrupts.is_empty() && self.cx.late_answers) =>
+                    {
+                        (pause.answers.clone(), update)
+                    }
                     RunInput::Answer { resume, update } => {
                         (pause.answered(resume).map_err(crate::RunError::Resume)?, update)
                     }
