@@ -469,3 +469,19 @@ async fn a_call_that_is_done_while_another_one_asks() {
     assert_eq!(results, [&Value::Null, &json!("It is sunny in Paris.")], "what was then, is then");
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_question_outlives_what_was_before_it() {
+    let (server, id) = asked(&["done"]).await;
+    let before = server.get(&format!("/threads/{id}/state")).await;
+    let prune = json!({"thread_ids": [id], "strategy": "keep_latest"});
+    assert_eq!(server.post("/threads/prune", prune).await["pruned_count"], 1);
+    let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+    assert_eq!(states.as_array().unwrap().len(), 1, "{states}");
+    for key in ["checkpoint_id", "values", "next", "tasks", "interrupts"] {
+        assert_eq!(states[0][key], before[key], "{key}");
+    }
+    let heard = command(&server, &id, json!({"resume": "yes"})).await;
+    assert_eq!(heard, ["go", "", "Human answered: yes", "done"]);
+    server.close().await;
+}

@@ -49,19 +49,26 @@ impl Runtime {
         Ok(states)
     }
 
-    /// The messages that the first step behind this one wrote.
+    /// The messages that the first step behind this state wrote.
     pub(super) async fn written_behind(
         &self,
         thread: &ThreadId,
-        at: &CheckpointId,
+        state: &CheckpointId,
     ) -> Result<Option<Vec<Value>>, StateError> {
-        let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
-        let steps = self.wanted_steps(thread, &query, |_| true).await?;
-        let next =
-            steps.iter().rfind(|step| step.info.parent.as_ref() == Some(at) && is_of_tasks(&step.info));
-        let Some(next) = next else { return Ok(None) };
+        let (mut at, mut first) = (Some(state.clone()), None::<StepInfo>);
+        while let Some(step) = at.take() {
+            for behind in self.inner.steps_behind(thread, &step).await? {
+                let is_first = first.as_ref().is_none_or(|first| behind.created_at <= first.created_at);
+                match comes_further(&behind) {
+                    true if is_of_tasks(&behind) && is_first => first = Some(behind),
+                    true => {}
+                    false => at = at.or(Some(behind.id)),
+                }
+            }
+        }
+        let Some(first) = first else { return Ok(None) };
         let mut recall = Recall::new(self.clone(), thread.clone(), Spelling::State);
-        let (before, after) = (recall.view(at).await?, recall.view(&next.info.id).await?);
+        let (before, after) = (recall.view(state).await?, recall.view(&first.id).await?);
         Ok(before.zip(after).map(|(before, after)| new_messages(before.messages(), after.messages())))
     }
 
@@ -106,7 +113,7 @@ impl Runtime {
 }
 
 /// How many steps are read at once, if not more are wanted: some are not shown.
-const PAGE: u64 = 100;
+const PAGE: u64 = 20;
 
 impl Inner {
     /// The state that goes by this name, as it is by now. A run that pauses there anew goes on with it.
@@ -116,15 +123,22 @@ impl Inner {
         name: &CheckpointId,
     ) -> Result<Option<ShownStep>, StoreError> {
         let mut at = name.clone();
-        loop {
-            let query = HistoryQuery { behind: Some(at.clone()), limit: u64::MAX, ..HistoryQuery::default() };
-            let behind = self.store.history(thread, &query).await?;
-            match behind.into_iter().find(|step| !comes_further(step)) {
-                Some(pause) => at = pause.id,
-                None => break,
-            }
+        while let Some(pause) =
+            self.steps_behind(thread, &at).await?.into_iter().find(|step| !comes_further(step))
+        {
+            at = pause.id;
         }
         self.shown_step(thread, &at).await
+    }
+
+    /// Newest first.
+    async fn steps_behind(
+        &self,
+        thread: &ThreadId,
+        step: &CheckpointId,
+    ) -> Result<Vec<StepInfo>, StoreError> {
+        let query = HistoryQuery { behind: Some(step.clone()), limit: u64::MAX, ..HistoryQuery::default() };
+        self.store.history(thread, &query).await
     }
 
     /// The step as clients see it, behind the nearest one that they see.
@@ -195,11 +209,10 @@ impl Pauses {
     /// The step as a state of its own, if it is one that is shown.
     fn pass(&mut self, step: StepInfo) -> Option<ShownStep> {
         let newest = self.0.remove(&step.id).unwrap_or_else(|| step.clone());
-        if !comes_further(&step) {
-            if let Some(parent) = step.parent {
-                // Of several that began anew there the newest one counts.
-                self.0.entry(parent).or_insert(newest);
-            }
+        // One that nothing is before is all that is kept of a thread.
+        if let Some(parent) = step.parent.as_ref().filter(|_| !comes_further(&step)) {
+            // Of several that began anew there the newest one counts.
+            self.0.entry(parent.clone()).or_insert(newest);
             return None;
         }
         let is_shown = !(step.deleted && newest.deleted);

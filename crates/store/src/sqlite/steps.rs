@@ -353,16 +353,19 @@ pub(super) fn keep_only(db: &Connection, thread: i64, head: CheckpointId) -> rus
     Ok(())
 }
 
-/// What all steps up to this one wrote, in one step of its id, so the state is the same. It is of no run, so none can be
-/// undone any more.
+/// What all steps up to this one wrote, in one step, so the state is the same and has the name that clients know. It is of
+/// no run, so none can be undone any more.
 pub(super) fn fold(db: &Connection, thread: i64, head: CheckpointId, run: RunId) -> rusqlite::Result<()> {
     let line = lineage(db, thread, head)?;
     let steps = line.into_iter().map(|(n, info)| whole(db, n, info)).collect::<rusqlite::Result<Vec<_>>>()?;
-    let Some(last) = steps.last().cloned() else { return Ok(()) };
+    let named = steps.iter().rev().find(|step| step.source.goes_further(step.next.as_deref()));
+    let Some((named, last)) = named.or(steps.last()).cloned().zip(steps.last().cloned()) else {
+        return Ok(());
+    };
     let writes = steps.into_iter().flat_map(|step| step.writes).collect();
     let blobs = blobs_of_thread(db, thread)?;
     db.prepare_cached("DELETE FROM steps WHERE thread = ?1")?.execute([thread])?;
-    append(db, thread, &[Step { parent: None, run_id: run, writes, ..last }])?;
+    append(db, thread, &[Step { parent: None, run_id: run, writes, next: last.next, ..named }])?;
     db.prepare_cached("UPDATE runs SET base = NULL WHERE thread = ?1")?.execute([thread])?;
     drop_unused(db, blobs)
 }
