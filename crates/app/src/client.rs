@@ -241,24 +241,25 @@ impl AskedClient for Client {
             Some(thread) => Some(self.own(runtime, thread).await?.id),
             None => None,
         };
-        let mut found = Vec::new();
+        let mut found: Vec<Run> = Vec::new();
         let mut query = RunQuery { thread, limit: PAGE, ..RunQuery::default() };
         while found.len() < limit {
             let page = runtime.store().runs(&query).await.map_err(of_store)?;
             let last = (page.len() as u64) < PAGE;
-            found.extend(page.iter().filter(|run| run.user == self.user).map(threads::run_info));
+            found.extend(page.into_iter().filter(|run| run.user == self.user));
             query.offset += PAGE;
             if last {
                 break;
             }
         }
         found.truncate(limit);
-        Ok(found)
+        threads::run_infos(runtime, &self.user, &found).await
     }
 
     async fn run(&self, id: &RunId) -> Result<RunInfo, ClientError> {
         let runtime = self.runtime().await?;
-        Ok(threads::run_info(&self.own_run(runtime, id).await?))
+        let mut told = threads::run_infos(runtime, &self.user, &[self.own_run(runtime, id).await?]).await?;
+        told.pop().ok_or_else(|| ClientError::NoRun(id.clone()))
     }
 
     async fn cancel(&self, run: &RunId) -> Result<(), ClientError> {

@@ -6,6 +6,7 @@
 mod follow;
 mod sse;
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -223,6 +224,35 @@ impl HttpClient {
         body
     }
 
+    async fn record(&self, id: &RunId) -> Result<RunInfo, ClientError> {
+        self.get(["api", "runs", id.as_str()]).await.map_err(missing(|| ClientError::NoRun(id.clone())))
+    }
+
+    /// Has the runs' threads go by what their user calls them.
+    async fn call_by_names(&self, runs: &mut [RunInfo]) -> Result<(), ClientError> {
+        #[derive(Deserialize)]
+        struct Row {
+            thread_id: ThreadId,
+            #[serde(default)]
+            metadata: Map<String, Value>,
+        }
+        let ids: BTreeSet<ThreadId> = runs.iter().map(|run| run.thread.clone()).collect();
+        let ids: Vec<ThreadId> = ids.into_iter().collect();
+        let mut names = HashMap::new();
+        for ids in ids.chunks(PAGE) {
+            let body = json!({"ids": ids, "limit": PAGE, "select": ["thread_id", "metadata"]});
+            let rows: Vec<Row> = self.read(self.post(self.url(["threads", "search"]), &body)).await?;
+            for row in rows {
+                let name = name_of(&self.shared.user, &row.thread_id, &row.metadata);
+                names.insert(row.thread_id, name);
+            }
+        }
+        for run in runs {
+            run.thread = names.get(&run.thread).unwrap_or(&run.thread).clone();
+        }
+        Ok(())
+    }
+
     /// Says under which name a thread goes, before anything happens on it.
     async fn name(&self, id: &ThreadId, named: &Map<String, Value>) -> Result<(), ClientError> {
         let body = json!({"thread_id": id, "if_exists": "do_nothing", "metadata": named});
@@ -261,7 +291,7 @@ impl Client for HttpClient {
     }
 
     async fn join(&self, run: &RunId) -> Result<RunStream, ClientError> {
-        let found = self.run(run).await?;
+        let found = self.record(run).await?;
         let modes = Ask::new("").modes();
         let threads = (found.thread.clone(), found.thread.clone());
         let following = HttpFollowing::new(self.clone(), threads, run.clone(), modes, None);
@@ -312,25 +342,30 @@ impl Client for HttpClient {
             Some(thread) => self.url(["threads", self.id(thread).as_str(), "runs"]),
             None => self.url(["api", "runs"]),
         };
-        let found = paged(limit, |page, offset| {
+        let found = paged::<RunInfo, _>(limit, |page, offset| {
             let mut url = place.clone();
             url.query_pairs_mut()
                 .append_pair("limit", &page.to_string())
                 .append_pair("offset", &offset.to_string());
             self.read(self.request(Method::GET, url))
         });
-        found.await.map_err(|error| match thread {
+        let mut found = found.await.map_err(|error| match thread {
             Some(thread) => missing(|| no_thread(thread))(error),
             None => error,
-        })
+        })?;
+        self.call_by_names(&mut found).await?;
+        Ok(found)
     }
 
     async fn run(&self, id: &RunId) -> Result<RunInfo, ClientError> {
-        self.get(["api", "runs", id.as_str()]).await.map_err(missing(|| ClientError::NoRun(id.clone())))
+        let mut found = [self.record(id).await?];
+        self.call_by_names(&mut found).await?;
+        let [found] = found;
+        Ok(found)
     }
 
     async fn cancel(&self, run: &RunId) -> Result<(), ClientError> {
-        let found = self.run(run).await?;
+        let found = self.record(run).await?;
         let mut url = self.url(["threads", found.thread.as_str(), "runs", run.as_str(), "cancel"]);
         url.query_pairs_mut().append_pair("wait", "true");
         match self.send(self.post(url, &json!({}))).await {

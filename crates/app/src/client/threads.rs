@@ -2,6 +2,8 @@
 //!
 //! Invariant: a list reads the threads it shows and no others, however many there are.
 
+use std::collections::{BTreeSet, HashMap};
+
 use hart_client::{ClientError, RunInfo, ThreadState, ThreadSummary, Timestamp, Values, name_of};
 use hart_runtime::port::{Order, StoreError, ThreadQuery, ThreadSort};
 use hart_runtime::{Run, Runtime, StateError, Thread};
@@ -54,6 +56,31 @@ pub(super) async fn state(
 ) -> Result<ThreadState, ClientError> {
     let state = runtime.state(id, None).await.map_err(|error| of_state(error, name))?;
     Ok(ThreadState::new(name.clone(), Values::from_json(state.values), state.interrupts))
+}
+
+/// Their threads go by what the user calls them.
+pub(super) async fn run_infos(
+    runtime: &Runtime,
+    user: &UserId,
+    runs: &[Run],
+) -> Result<Vec<RunInfo>, ClientError> {
+    let ids: BTreeSet<ThreadId> = runs.iter().map(|run| run.thread.clone()).collect();
+    let query = ThreadQuery {
+        limit: ids.len() as u64,
+        ids: Some(ids.into_iter().collect()),
+        ..ThreadQuery::default()
+    };
+    let rows = runtime.store().search_threads(&query).await.map_err(of_store)?;
+    let names: HashMap<&ThreadId, ThreadId> =
+        rows.iter().map(|row| (&row.id, name_of(user, &row.id, &row.metadata))).collect();
+    let told = |run: &Run| {
+        let mut info = run_info(run);
+        if let Some(name) = names.get(&run.thread) {
+            info.thread.clone_from(name);
+        }
+        info
+    };
+    Ok(runs.iter().map(told).collect())
 }
 
 pub(super) fn run_info(run: &Run) -> RunInfo {
