@@ -171,7 +171,7 @@ async fn ask_everything(world: &World) -> Told {
 
     let runs = client.runs(Some(&thread()), 10).await.unwrap();
     let shown = |run: &hart_app::RunInfo| json!([run.status, run.error, run.usage, run.model_calls]);
-    assert!(runs.iter().all(|run| run.thread == thread()), "by the name it was given: {runs:?}");
+    assert!(runs.iter().all(|run| *run.called() == thread()), "by the name it was given: {runs:?}");
     told_all.push(("runs", runs.iter().map(shown).collect()));
     told_all.push(("all runs", client.runs(None, 3).await.unwrap().iter().map(shown).collect()));
     let first = runs.last().unwrap();

@@ -228,8 +228,8 @@ impl HttpClient {
         self.get(["api", "runs", id.as_str()]).await.map_err(missing(|| ClientError::NoRun(id.clone())))
     }
 
-    /// Has the runs' threads go by what their user calls them.
-    async fn call_by_names(&self, runs: &mut [RunInfo]) -> Result<(), ClientError> {
+    /// Says what the user calls the runs' threads.
+    async fn name_threads(&self, runs: &mut [RunInfo]) -> Result<(), ClientError> {
         #[derive(Deserialize)]
         struct Row {
             thread_id: ThreadId,
@@ -248,7 +248,7 @@ impl HttpClient {
             }
         }
         for run in runs {
-            run.thread = names.get(&run.thread).unwrap_or(&run.thread).clone();
+            run.thread_name = names.get(&run.thread).filter(|name| **name != run.thread).cloned();
         }
         Ok(())
     }
@@ -353,13 +353,13 @@ impl Client for HttpClient {
             Some(thread) => missing(|| no_thread(thread))(error),
             None => error,
         })?;
-        self.call_by_names(&mut found).await?;
+        self.name_threads(&mut found).await?;
         Ok(found)
     }
 
     async fn run(&self, id: &RunId) -> Result<RunInfo, ClientError> {
         let mut found = [self.record(id).await?];
-        self.call_by_names(&mut found).await?;
+        self.name_threads(&mut found).await?;
         let [found] = found;
         Ok(found)
     }

@@ -58,6 +58,9 @@ pub struct RunInfo {
     pub id: RunId,
     #[serde(rename = "thread_id")]
     pub thread: ThreadId,
+    /// What its user calls the thread, if that is not its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_name: Option<ThreadId>,
     pub status: RunStatus,
     /// Why it failed.
     pub error: Option<String>,
@@ -76,7 +79,13 @@ impl RunInfo {
     pub fn new(id: RunId, thread: ThreadId, status: RunStatus, at: (Timestamp, Timestamp)) -> Self {
         let (created_at, updated_at) = at;
         let usage = UsageMetadata::default();
-        Self { id, thread, status, error: None, created_at, updated_at, usage, model_calls: 0, cost: None }
+        let (thread_name, error, model_calls, cost) = Default::default();
+        Self { id, thread, thread_name, status, error, created_at, updated_at, usage, model_calls, cost }
+    }
+
+    /// Its thread, as its user calls it.
+    pub fn called(&self) -> &ThreadId {
+        self.thread_name.as_ref().unwrap_or(&self.thread)
     }
 }
 

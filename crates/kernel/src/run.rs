@@ -51,8 +51,8 @@ pub(crate) struct Execution<'a> {
     unlogged: Vec<LoggedWrite>,
     /// Said beside an answer, or written while calls wait, until these have their results.
     held: Update,
-    /// A step that waits for the next one to be logged with it.
-    begun: Option<Step>,
+    /// Steps that wait for the next one to be logged with it; what is told of each when it is.
+    begun: Vec<(Step, Option<Reached>)>,
     /// What an earlier attempt left, until it is taken up.
     left: Option<Left>,
     /// Whether calls may have been begun before.
@@ -113,7 +113,7 @@ impl<'a> Execution<'a> {
             steps,
             unlogged: Vec::new(),
             held: Update::none(),
-            begun: None,
+            begun: Vec::new(),
             left,
             recalls,
             open: false,
@@ -143,6 +143,8 @@ impl<'a> Execution<'a> {
         let logged = match &ran {
             // Nothing is left to do, also where a hook has jumped here without a word.
             Ok(Ended::Finished) if self.open => self.log(StepSource::End, self.waits_at()).await,
+            // It comes no further by what is noted of a pause.
+            Ok(Ended::Paused) => self.commit(StepSource::Pause, self.waits_at()).await,
             Ok(_) => self.commit(StepSource::End, self.waits_at()).await,
             // What did not come to its end is still to be done.
             Err(_) => self.commit(StepSource::End, self.waits_at().or(self.stopped_at())).await,
@@ -468,13 +470,16 @@ impl<'a> Execution<'a> {
         if let Some(checkpointer) = &self.agent.checkpointer {
             let writes = std::mem::take(&mut self.unlogged);
             let step = self.step(&id, source, writes, next);
-            let steps: Arc<[Step]> = self.begun.iter().cloned().chain([step]).collect();
+            let begun = self.begun.iter().map(|(step, _)| step.clone());
+            let steps: Arc<[Step]> = begun.chain([step]).collect();
             if let Err(error) = checkpointer.append(&self.cx.thread_id, Arc::clone(&steps)).await {
                 // Still to be logged: with whatever comes next.
                 self.unlogged = steps.last().map(|step| step.writes.clone()).unwrap_or_default();
                 return Err(RunError::Checkpoint(error));
             }
-            self.begun = None;
+        }
+        for reached in std::mem::take(&mut self.begun).into_iter().filter_map(|(_, reached)| reached) {
+            self.cx.emit(AgentEvent::Values(reached)).await;
         }
         self.unlogged.clear();
         self.open = next.is_some();
@@ -516,10 +521,25 @@ impl Execution<'_> {
         let begun = self.step(&id, source, left, Some(next));
         let values = self.agent.snapshot(self.state.clone());
         let parent = begun.parent.clone();
-        self.begun = Some(begun);
+        self.begun.push((begun, None));
         self.head = Some(id.clone());
         let reached = Reached { checkpoint: id, parent, source, next: Some(next.into()), values };
         self.cx.emit(AgentEvent::Values(reached)).await;
+    }
+
+    /// What was applied so far becomes a step with the next one: whoever finds the one finds the other.
+    fn stage(&mut self, source: StepSource, next: Option<&str>) {
+        // What nobody is shown makes no state.
+        if self.unlogged.iter().all(|write| write.private) {
+            return;
+        }
+        let id = CheckpointId::generate();
+        let writes = std::mem::take(&mut self.unlogged);
+        let step = self.step(&id, source, writes, next);
+        let values = self.agent.snapshot(self.state.clone());
+        let (checkpoint, parent, next) = (id.clone(), step.parent.clone(), next.map(Arc::from));
+        self.begun.push((step, Some(Reached { checkpoint, parent, source, next, values })));
+        self.head = Some(id);
     }
 }
 

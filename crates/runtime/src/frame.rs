@@ -352,7 +352,7 @@ impl Renderer {
     ) {
         let config = |id: &CheckpointId| json!({"configurable": self.place(id)});
         let state = values.map(Bytes::as_ref).unwrap_or_default();
-        let tasks = next_tasks(step.name().as_str(), step.next.as_deref(), state, &step.asked);
+        let tasks = next_tasks(step.name().as_str(), step.next.as_deref(), state, &step.asked, |_| false);
         let task = |task: NextTask| json!({"id": task.id, "name": task.name, "interrupts": task.interrupts, "state": null});
         let tasks: Vec<Value> = tasks.into_iter().map(task).collect();
         let values: Option<Box<RawValue>> = serde_json::from_slice(state).ok();

@@ -65,6 +65,8 @@ struct Voice {
     /// Messages that an earlier attempt has told something of, until it is known which of them are in the thread.
     recalled: HashMap<MessageId, Task>,
     paused: Option<Vec<Interrupt>>,
+    /// Whether no call asks there, so that it is not told yet which task does.
+    hook_asks: bool,
     /// The messages of the state that was told last, of an agent inside a call.
     shown: MessageList,
 }
@@ -239,6 +241,7 @@ impl Voice {
                 self.come_to(&reached);
                 (self.at_work, self.speaking) = (false, None);
                 let mut told = self.supersede(&reached);
+                told.extend(self.asking_hook(&reached));
                 told.push(self.values(&reached, is_root));
                 told
             }
@@ -326,7 +329,7 @@ impl Voice {
 
     /// The calls that ask stay without a result.
     fn paused(&mut self, interrupts: &[Interrupt]) -> Vec<LogEvent> {
-        self.paused = Some(interrupts.to_vec());
+        (self.paused, self.hook_asks) = (Some(interrupts.to_vec()), self.running.is_empty());
         let asking = std::mem::take(&mut self.running);
         let shares = shared_out(interrupts, asking.iter().map(|(call, _)| call.as_str()));
         let told = asking.into_iter().zip(shares).map(|((_, task), interrupts)| LogEvent::TaskFinished {
@@ -336,6 +339,15 @@ impl Voice {
             interrupts,
         });
         told.chain([LogEvent::Paused { interrupts: interrupts.to_vec() }]).collect()
+    }
+
+    /// What a hook asks is asked by the task that it is in.
+    fn asking_hook(&mut self, reached: &Reached) -> Option<LogEvent> {
+        let asked = self.paused.as_ref().filter(|asked| self.hook_asks && !asked.is_empty())?;
+        let node = reached.next.as_deref().filter(|_| reached.source == StepSource::Pause)?;
+        let (task, interrupts) = (self.task(node, ""), asked.clone());
+        self.hook_asks = false;
+        Some(LogEvent::TaskFinished { task, result: empty(), error: None, interrupts })
     }
 
     /// Each call is told for itself, as if it were a node of its own.
@@ -370,7 +382,7 @@ impl Voice {
             values.extend(reached.values.rest_to_json());
             return LogEvent::ChildValues { kept, values: raw(&values) };
         }
-        LogEvent::Values { step: self.step_of(reached), interrupts: self.paused.take() }
+        LogEvent::Values { step: self.step_of(reached), interrupts: self.paused.clone() }
     }
 
     fn come_to(&mut self, reached: &Reached) {
@@ -382,6 +394,7 @@ impl Voice {
         if !reached.source.goes_further(reached.next.as_deref()) {
             return;
         }
+        self.paused = None;
         let before = std::mem::replace(&mut self.origin, self.head.clone());
         self.origin_parent = self.number.map(|_| before.into());
         let first = if reached.source == StepSource::Start { -1 } else { 0 };

@@ -18,12 +18,13 @@ pub struct NextTask {
     pub interrupts: Vec<Interrupt>,
 }
 
-/// The tasks at a checkpoint whose state is `values`, as JSON.
+/// The tasks at a checkpoint whose state is `values`, as JSON. Calls that are done ask nothing any more.
 pub(crate) fn next_tasks(
     checkpoint: &str,
     next: Option<&str>,
     values: &[u8],
     interrupts: &[Interrupt],
+    is_done: impl Fn(&str) -> bool,
 ) -> Vec<NextTask> {
     let Some(name) = next else { return Vec::new() };
     let calls = if name == TOOLS { pending_calls(values) } else { Vec::new() };
@@ -31,14 +32,15 @@ pub(crate) fn next_tasks(
         let id = task_id(checkpoint, name, "");
         return vec![NextTask { id, name: name.to_owned(), call: None, interrupts: interrupts.to_vec() }];
     }
-    let shares = shared_out(interrupts, calls.iter().map(String::as_str));
-    let task = |(place, (call, interrupts)): (usize, (String, Vec<Interrupt>))| NextTask {
+    let mut shares = shared_out(interrupts, calls.iter().map(String::as_str).filter(|call| !is_done(call)));
+    shares.reverse();
+    let task = |(place, call): (usize, String)| NextTask {
         id: task_id(checkpoint, name, &call),
         name: name.to_owned(),
+        interrupts: if is_done(&call) { Vec::new() } else { shares.pop().unwrap_or_default() },
         call: Some((call, place)),
-        interrupts,
     };
-    calls.into_iter().zip(shares).enumerate().map(task).collect()
+    calls.into_iter().enumerate().map(task).collect()
 }
 
 /// The node that makes calls.
@@ -108,13 +110,16 @@ mod tests {
         ]});
         let (of_c, of_nobody) = (Interrupt::new("c", "c?"), Interrupt::new("x", "x?"));
         let asked = [of_c.clone(), of_nobody.clone()];
-        let tasks = next_tasks("k", Some("tools"), values.to_string().as_bytes(), &asked);
+        let tasks = next_tasks("k", Some("tools"), values.to_string().as_bytes(), &asked, |_| false);
         let told: Vec<_> =
             tasks.iter().map(|task| (task.call.clone().unwrap(), task.interrupts.clone())).collect();
         assert_eq!(told, [(("b".to_owned(), 0), vec![of_nobody]), (("c".to_owned(), 1), vec![of_c])]);
         assert_eq!(tasks[0].id, task_id("k", "tools", "b"));
-        let model = next_tasks("k", Some("model"), b"{}", &[]);
+        let later = next_tasks("k", Some("tools"), values.to_string().as_bytes(), &asked, |call| call == "b");
+        let told: Vec<_> = later.iter().map(|task| task.interrupts.len()).collect();
+        assert_eq!(told, [0, 2], "one that is done asks nothing");
+        let model = next_tasks("k", Some("model"), b"{}", &[], |_| false);
         assert_eq!((model[0].name.as_str(), &model[0].call), ("model", &None));
-        assert!(next_tasks("k", None, b"{}", &[]).is_empty());
+        assert!(next_tasks("k", None, b"{}", &[], |_| false).is_empty());
     }
 }

@@ -58,7 +58,7 @@ pub(super) async fn state(
     Ok(ThreadState::new(name.clone(), Values::from_json(state.values), state.interrupts))
 }
 
-/// Their threads go by what the user calls them.
+/// With what the user calls their threads.
 pub(super) async fn run_infos(
     runtime: &Runtime,
     user: &UserId,
@@ -75,9 +75,7 @@ pub(super) async fn run_infos(
         rows.iter().map(|row| (&row.id, name_of(user, &row.id, &row.metadata))).collect();
     let told = |run: &Run| {
         let mut info = run_info(run);
-        if let Some(name) = names.get(&run.thread) {
-            info.thread.clone_from(name);
-        }
+        info.thread_name = names.get(&run.thread).filter(|name| **name != run.thread).cloned();
         info
     };
     Ok(runs.iter().map(told).collect())

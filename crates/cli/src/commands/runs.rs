@@ -101,7 +101,7 @@ fn line(run: &RunInfo, terminal: &Terminal) -> String {
     let id = terminal.out.paint(Tone::Strong, &run.id);
     let when = terminal.out.paint(Tone::Dim, run.created_at.strftime("%Y-%m-%d %H:%M"));
     let tokens = transcript::count(run.usage.total_tokens);
-    format!("{id}  {when}  {:<11}  {tokens:>6} tokens  thread {}", run.status.to_string(), run.thread)
+    format!("{id}  {when}  {:<11}  {tokens:>6} tokens  thread {}", run.status.to_string(), run.called())
 }
 
 fn show(args: &OneArgs, global: &GlobalArgs, terminal: &Terminal) -> Result<Exit, Failure> {

@@ -206,6 +206,8 @@ fn what_a_run_and_a_thread_cost_is_told_where_the_price_is_known() {
         let shown = hart(&[&["runs", "show", first], at].concat()).success().stdout;
         assert!(shown.contains("cost: 6.0000"), "{shown}");
     }
+    assert_eq!(runs[0]["thread_name"], "t");
+    assert!(hart(&["runs"]).success().stdout.contains("thread t\n"));
     let thread = runs[0]["thread_id"].as_str().unwrap();
     let usage = served.ask("GET", &format!("/api/threads/{thread}/token-usage"), "", &json!({}));
     assert!(usage.contains("\"total_cost\":8.0") && usage.contains("\"total_runs\":2"), "{usage}");

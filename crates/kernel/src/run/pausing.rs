@@ -184,9 +184,13 @@ impl Execution<'_> {
     }
 
     pub(super) async fn pause(&mut self, mut pause: Pause) -> Result<Ended, RunError> {
-        if pause.node == Node::AfterModel {
-            // What is asked about an answer is asked where the answer is.
-            self.commit(StepSource::Model, Node::AfterModel.name()).await?;
+        // What is asked about an answer is asked where the answer is, and likewise in front of one.
+        match pause.node {
+            Node::AfterModel => self.stage(StepSource::Model, pause.node.name()),
+            Node::BeforeAgent | Node::BeforeModel | Node::Model => {
+                self.stage(StepSource::Input, pause.node.name());
+            }
+            Node::Tools | Node::AfterAgent | Node::End => {}
         }
         pause.held = std::mem::take(&mut self.held).to_writes();
         let interrupts: Arc<[Interrupt]> = pause.interrupts.clone().into();

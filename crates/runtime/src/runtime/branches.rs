@@ -83,7 +83,8 @@ impl Runtime {
         // Files first: a thread that is there has them.
         let copied = self.inner.workspaces.copy(&place(&original), &place(&branch)).await;
         copied.map_err(|error| StoreError::failed("the files of the thread cannot be copied", error))?;
-        Ok(Some((self.inner.store.copy_thread(from, branch).await?, at)))
+        let name = self.inner.shown_step(from, &at).await?.map_or(at, |state| state.info.id);
+        Ok(Some((self.inner.store.copy_thread(from, branch).await?, name)))
     }
 }
 

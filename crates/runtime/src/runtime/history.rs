@@ -82,23 +82,25 @@ impl Runtime {
             let step = self.inner.state_at(thread, only).await?;
             return Ok(step.filter(|step| wanted(&step.info)).into_iter().collect());
         }
+        let before = match &query.before {
+            Some(named) => Some(self.inner.shown_step(thread, named).await?.map(|step| step.info.id)),
+            None => None,
+        };
         let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        // What a run left of another one's state is found only among the steps of all.
-        let page = HistoryQuery { limit: query.limit.max(PAGE), run: None, ..query.clone() };
-        let (mut steps, mut page) = (Vec::new(), page);
-        let mut pauses = Pauses::default();
+        // What a state has come to is found among all the steps, however new they are and of whichever run.
+        let size = if before.is_some() { LARGE_PAGE } else { query.limit.max(PAGE) };
+        let mut page = HistoryQuery { limit: size, ..HistoryQuery::default() };
+        let (mut steps, mut is_older, mut pauses) = (Vec::new(), before.is_none(), Pauses::default());
         while steps.len() < most {
             let read = self.inner.store.history(thread, &page).await?;
             let is_last = (read.len() as u64) < page.limit;
             page.before = read.last().map(|step| step.id.clone());
             for step in read {
                 let is_of_run = query.run.as_ref().is_none_or(|run| step.run == *run);
-                if let Some(state) = pauses.pass(step)
-                    && is_of_run
-                    && wanted(&state.info)
-                {
-                    steps.push(state);
-                }
+                let is_before = before.as_ref().is_some_and(|before| before.as_ref() == Some(&step.id));
+                let state = pauses.pass(step);
+                steps.extend(state.filter(|state| is_older && is_of_run && wanted(&state.info)));
+                is_older |= is_before;
             }
             if is_last {
                 break;
@@ -114,6 +116,8 @@ impl Runtime {
 
 /// How many steps are read at once, if not more are wanted: some are not shown.
 const PAGE: u64 = 20;
+/// On the way to an older one.
+const LARGE_PAGE: u64 = 500;
 
 impl Inner {
     /// The state that goes by this name, as it is by now. A run that pauses there anew goes on with it.

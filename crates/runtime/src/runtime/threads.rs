@@ -195,13 +195,14 @@ impl Runtime {
         let ShownStep { info, at } = step;
         let (encoder, interrupts) = (self.encoder(thread, Spelling::State), views.now.interrupts().to_vec());
         let own = encoder.encode(&views.own, None);
-        let tasks = next_tasks(info.id.as_str(), info.next.as_deref(), &own, &interrupts);
+        // Calls may be done while others ask. What else was written there is of no task that is.
+        let mut written = new_messages(views.own.messages(), views.now.messages());
+        written.retain(|message| called_by(message).is_some());
+        let is_done = |call: &str| written.iter().any(|message| called_by(message) == Some(call));
+        let tasks = next_tasks(info.id.as_str(), info.next.as_deref(), &own, &interrupts, is_done);
         let (values, results) = match at == info.id {
             true => (own, None),
-            false => {
-                let written = new_messages(views.own.messages(), views.now.messages());
-                (encoder.encode(&views.now, None), Some(written))
-            }
+            false => (encoder.encode(&views.now, None), Some(written)),
         };
         ThreadState { values, interrupts, step: Some(info), at: Some(at), tasks, results }
     }
@@ -230,6 +231,11 @@ impl Runtime {
         }
         Arc::clone(encoders.entry(key).or_insert_with(|| Arc::new(ValuesEncoder::new(spelling))))
     }
+}
+
+/// The call whose result it is.
+fn called_by(message: &Value) -> Option<&str> {
+    message.get("tool_call_id")?.as_str()
 }
 
 /// Nobody wrote to it.

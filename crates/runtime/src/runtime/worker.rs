@@ -336,7 +336,11 @@ async fn work(
     cx.deck = inner.deck(run, live, lease, attempt).await;
     let played = cx.deck.as_ref().and_then(|deck| deck.clock());
     cx.clock = played.unwrap_or_else(|| Arc::clone(&inner.clock));
-    cx.from.clone_from(&live.request.checkpoint);
+    if let Some(name) = &live.request.checkpoint {
+        // Others may have paused there anew while this one waited.
+        let state = inner.state_at(&run.thread, name).await.ok().flatten();
+        cx.from = Some(state.map_or_else(|| name.clone(), |state| state.at));
+    }
     cx.input_ids.clone_from(&live.request.input_ids);
     cx.breakpoints = live.request.breakpoints.clone();
     cx.late_answers = live.request.late_answers;
@@ -354,11 +358,12 @@ async fn work(
 
 /// The step that the run begins from. Where that cannot be read, its steps are told as those of a new thread.
 async fn stands_behind(inner: &Inner, run: &Run, live: &Live, attempt: u32) -> Option<ShownStep> {
-    let only = match attempt {
-        1 => live.request.checkpoint.clone().or_else(|| run.base.clone()),
+    let at = match (attempt, &live.request.checkpoint) {
+        (1, Some(name)) => return inner.state_at(&run.thread, name).await.ok()?,
+        (1, None) => run.base.clone(),
         _ => inner.store.thread(&run.thread).await.ok().flatten().and_then(|thread| thread.head),
     };
-    inner.shown_step(&run.thread, &only?).await.ok()?
+    inner.shown_step(&run.thread, &at?).await.ok()?
 }
 
 /// The files as they are before a run, which its tools may change: they wait until there is room for a copy.

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use hart_runtime::port::{Lease, StoreError, StoredRecord};
@@ -139,24 +140,35 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// Whether there was no room for the newest commit. It is told when that changes, not whenever somebody tries again.
+/// Whether there was no room for something that was written last.
 #[derive(Debug, Default)]
 struct Full(AtomicBool);
 
-impl Full {
-    fn note(&self, committed: &Result<(), NotCommitted>) {
-        let is_full = matches!(committed, Err(NotCommitted::Full));
-        match (self.0.swap(is_full, Ordering::Relaxed), is_full) {
-            (false, true) => {
-                tracing::error!("storage_full: the disk is full; nothing is written until there is room")
+/// Tells when that changes, not whenever somebody tries again: where little fits and much does not, that is often.
+struct Fullness<'a> {
+    full: &'a Full,
+    /// When there was no room, if that has been told.
+    told: Option<Instant>,
+}
+
+impl Fullness<'_> {
+    fn note(&mut self, is_full: bool) {
+        self.full.0.store(is_full, Ordering::Relaxed);
+        if is_full {
+            if self.told.replace(Instant::now()).is_none() {
+                tracing::error!("storage_full: the disk is full; what does not fit waits or is refused");
             }
-            (true, false) => tracing::warn!("there is room on the disk again"),
-            _ => {}
+        } else if self.told.take_if(|last| last.elapsed() >= CALM).is_some() {
+            tracing::warn!("there is room on the disk again");
         }
     }
 }
 
+/// Whoever waits for room tries more often.
+const CALM: Duration = Duration::from_secs(5);
+
 fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full: &Full) {
+    let mut fullness = Fullness { full, told: None };
     while let Ok(first) = queue.recv() {
         let records = match begin(connection, carried) {
             Ok(records) => records,
@@ -167,9 +179,12 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full
             }
         };
         let (mut finished, mut next, mut broken) = (Vec::new(), Some(first), None);
+        // Recordings that did not fit wait for the next commit.
+        let mut is_full = records.is_none();
         while let Some(job) = next.take() {
             let Done { failed, finish } = job(Ok(connection));
             finished.push(finish);
+            is_full |= matches!(failed, Some(NotCommitted::Full));
             if connection.is_autocommit() {
                 // A full or failing disk has rolled back all of it. What the next job wrote would be committed at once
                 // and by itself; it has another transaction instead.
@@ -185,12 +200,12 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full
                 NotCommitted::by(&error)
             }),
         };
-        full.note(&committed);
+        fullness.note(is_full || matches!(committed, Err(NotCommitted::Full)));
         if let Err(why) = &committed {
             if !matches!(why, NotCommitted::Full) {
                 tracing::error!(%why, jobs = finished.len(), "nothing of a group was committed");
             }
-            carried.put_back(records);
+            carried.put_back(records.unwrap_or_default());
         }
         for finish in finished {
             finish(committed.as_ref().copied().map_err(StoreError::from));
@@ -198,17 +213,17 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full
     }
 }
 
-/// Opens a transaction, with all that goes along in it: what that is, or nothing where the disk has no room for it.
-fn begin(connection: &Connection, carried: &Carried) -> rusqlite::Result<Vec<Batch>> {
+/// Opens a transaction, with all that goes along in it: what that is, or none where the disk has no room for it.
+fn begin(connection: &Connection, carried: &Carried) -> rusqlite::Result<Option<Vec<Batch>>> {
     order(connection, "BEGIN IMMEDIATE")?;
     let records = carried.take();
     recordings::write(connection, &records);
     if connection.is_autocommit() {
         carried.put_back(records);
         order(connection, "BEGIN IMMEDIATE")?;
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    Ok(records)
+    Ok(Some(records))
 }
 
 /// One job's failure undoes that job and not its neighbours.
