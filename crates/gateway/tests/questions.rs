@@ -485,3 +485,81 @@ async fn a_question_outlives_what_was_before_it() {
     assert_eq!(heard, ["go", "", "Human answered: yes", "done"]);
     server.close().await;
 }
+
+/// Whoever goes back to where a thread was tells all who look that it is there.
+#[tokio::test]
+async fn a_thread_that_asks_again_at_an_older_state_is_there() {
+    let (server, id) = asked(&["done"]).await;
+    let state = async |at: &str| server.get(&format!("/threads/{id}/state{at}")).await;
+    let history = async |body: Value| server.post(&format!("/threads/{id}/history"), body).await;
+    let asking = state("").await["checkpoint_id"].as_str().unwrap().to_owned();
+    command(&server, &id, json!({"resume": "yes"})).await;
+    let one = history(json!({"checkpoint": {"checkpoint_id": asking}})).await;
+    assert_eq!(one[0]["tasks"][0]["result"]["messages"][0]["content"], "Human answered: yes");
+    let again = json!({"assistant_id": "agent", "input": null, "checkpoint_id": asking});
+    server.post(&format!("/threads/{id}/runs/wait"), again).await;
+    let (now, listed) = (state("").await, history(json!({"limit": 20})).await);
+    assert_eq!((&now["checkpoint_id"], &now["next"]), (&json!(asking), &json!(["tools"])));
+    assert_eq!((&now["tasks"][0]["result"], now["interrupts"].as_array().unwrap().len()), (&Value::Null, 1));
+    assert_eq!(listed[0], now);
+    assert_eq!(state(&format!("/{asking}")).await, now);
+    assert_eq!(listed.as_array().unwrap().len(), 5, "no state twice");
+    let page = history(json!({"limit": 20, "before": asking})).await;
+    assert_eq!(page.as_array().unwrap()[..], listed.as_array().unwrap()[1..]);
+    server.close().await;
+}
+
+/// What comes next at the state before an input is the input, whatever is said to it.
+#[tokio::test]
+async fn an_answer_to_a_state_before_the_input_takes_the_input_in() {
+    let (server, id) = asked(&["hello"]).await;
+    let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+    let start = states.as_array().unwrap().last().unwrap()["checkpoint_id"].clone();
+    let late = json!({"assistant_id": "agent", "command": {"resume": "yes"}, "checkpoint_id": start});
+    assert_eq!(said(&server.post(&format!("/threads/{id}/runs/wait"), late).await), ["go", "hello"]);
+    server.close().await;
+    // Who speaks anew to a thread as it was before does not answer what it asks now.
+    let (server, id) = asked(&["hello"]).await;
+    let states = server.post(&format!("/threads/{id}/history"), json!({"limit": 20})).await;
+    let start = states.as_array().unwrap().last().unwrap()["checkpoint_id"].clone();
+    let config = json!({"configurable": {"checkpoint_id": start}});
+    let edited = json!({"assistant_id": "agent", "input": user("come"), "config": config});
+    let edited = json!({"id": 1, "method": "run.start", "params": edited});
+    server.post(&format!("/threads/{id}/commands"), edited).await;
+    let run = server.get(&format!("/threads/{id}/runs")).await[0]["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(said(&server.get(&format!("/threads/{id}/runs/{run}/join")).await), ["come", "hello"]);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn what_is_said_to_come_next_comes_next() {
+    let call = |id: &str| {
+        let args = json!({"question": "Deploy?"}).as_object().unwrap().clone();
+        hart_types::ToolCall::new(id, "ask_human", args)
+    };
+    let turns = || vec![ScriptedTurn::calls([call("a"), call("b")]), ScriptedTurn::text("done")];
+    let server = Server::playing(turns()).await;
+    let id = server.thread().await;
+    let start = json!({"assistant_id": "agent", "input": user("go")});
+    server.post(&format!("/threads/{id}/runs/wait"), start).await;
+    let done =
+        json!({"messages": [{"role": "tool", "tool_call_id": "a", "name": "ask_human", "content": "yes"}]});
+    server.post(&format!("/threads/{id}/state"), json!({"values": done, "as_node": "tools"})).await;
+    let state = server.get(&format!("/threads/{id}/state")).await;
+    assert_eq!(state["next"], json!(["tools"]), "the other call waits");
+    // An answer to nothing answers nothing.
+    let go_on = json!({"assistant_id": "agent", "input": null});
+    server.post(&format!("/threads/{id}/runs/wait"), go_on.clone()).await;
+    let nothing = json!({"assistant_id": "agent", "command": {"resume": {}}});
+    let values = server.post(&format!("/threads/{id}/runs/wait"), nothing).await;
+    assert_eq!(values["__interrupt__"].as_array().unwrap().len(), 1, "{values}");
+    // A breakpoint does not stop whoever goes on with what it is in front of.
+    let mut stepping =
+        json!({"assistant_id": "agent", "command": {"resume": "no"}, "interrupt_after": ["tools"]});
+    server.post(&format!("/threads/{id}/runs/wait"), stepping.clone()).await;
+    assert_eq!(server.get(&format!("/threads/{id}/state")).await["next"], json!(["model"]));
+    stepping = json!({"assistant_id": "agent", "input": null, "interrupt_before": ["model"]});
+    let heard = said(&server.post(&format!("/threads/{id}/runs/wait"), stepping).await);
+    assert_eq!(heard, ["go", "", "yes", "Human answered: no", "done"]);
+    server.close().await;
+}

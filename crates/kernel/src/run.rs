@@ -57,6 +57,8 @@ pub(crate) struct Execution<'a> {
     left: Option<Left>,
     /// Whether calls may have been begun before.
     recalls: bool,
+    /// What the run goes on with, until it has: no breakpoint stops it in front of that.
+    goes_on_with: Option<String>,
     /// Whether the newest step that was logged here says that something is left to do.
     open: bool,
 }
@@ -116,6 +118,7 @@ impl<'a> Execution<'a> {
             begun: Vec::new(),
             left,
             recalls,
+            goes_on_with: None,
             open: false,
         }
     }
@@ -170,7 +173,9 @@ impl<'a> Execution<'a> {
             // Whoever comes back after a crash has not been stopped here yet.
             let first =
                 from.is_none() || (recovers && self.state.get::<Paused>().is_none_or(Option::is_none));
-            if first && self.cx.breakpoints.before.contain(node) {
+            let is_ahead = matches!(node, Node::Model | Node::Tools)
+                && self.goes_on_with.take().is_some_and(|ahead| Some(ahead.as_str()) == node.name());
+            if first && !is_ahead && self.cx.breakpoints.before.contain(node) {
                 return Err(Stop::Paused(self.pause_at(node, None, Vec::new())));
             }
             let asker = from.as_ref().and_then(|pause| pause.middleware.as_deref());

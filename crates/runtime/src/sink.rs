@@ -123,7 +123,7 @@ impl RunSink {
 
     /// The run goes on behind this step.
     pub(crate) fn stands_behind(&self, step: ShownStep) {
-        let ShownStep { info, at } = step;
+        let ShownStep { info, at, .. } = step;
         self.with(&[], |voice| {
             (voice.head, voice.number) = (at.to_string(), Some(info.number));
             (voice.origin, voice.origin_parent) = (info.id.to_string(), info.parent);

@@ -38,9 +38,8 @@ impl Resume {
     /// LangGraph's `command.resume`: any value, or a map all of whose keys are ids.
     pub fn from_json(value: Value) -> Self {
         match value {
-            Value::Object(map) if !map.is_empty() && map.keys().all(|key| is_id(key)) => {
-                Self::ById(map.into_iter().collect())
-            }
+            // An empty one answers nothing.
+            Value::Object(map) if map.keys().all(|key| is_id(key)) => Self::ById(map.into_iter().collect()),
             value => Self::One(value),
         }
     }

@@ -117,8 +117,10 @@ async fn start(
         // Whoever speaks to a thread that asked something answers it.
         gateway.runtime.until_asked(thread).await;
         let row = gateway.runtime.store().thread(thread).await.map_err(ApiError::from)?;
+        // Unless it is spoken to as it was before.
+        let is_fork = body.get("checkpoint").or_else(|| body.get("checkpoint_id")).is_some();
         let asked = match row {
-            Some(row) if row.status == ThreadStatus::Interrupted => {
+            Some(row) if !is_fork && row.status == ThreadStatus::Interrupted => {
                 !open_questions(gateway, &row).await?.is_empty()
             }
             _ => false,

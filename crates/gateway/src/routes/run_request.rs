@@ -157,7 +157,10 @@ impl RunRequest {
         start.checkpoint = checkpoint(self.checkpoint_id.or(named), self.checkpoint.as_ref())?;
         if let Some(at) = &start.checkpoint {
             let step = there_is(gateway, start.thread.as_ref(), at).await?;
-            if start.input == Input::Continue && step.source == StepSource::Start {
+            // What comes next there is what was said then.
+            let says_nothing =
+                matches!(start.input, Input::Continue | Input::Write(_) | Input::Resume { .. });
+            if says_nothing && step.source == StepSource::Start {
                 start.checkpoint = Some(input_behind(gateway, start.thread.as_ref(), step).await?);
             }
         }

@@ -165,7 +165,6 @@ pub(crate) async fn history(
     let query = HistoryQuery {
         before,
         only: checkpoint(None, place)?,
-        behind: None,
         run: body.metadata.get("run_id").and_then(Value::as_str).map(Into::into),
         limit: body.limit.unwrap_or(DEFAULT_LIMIT),
     };

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what a thread waits for is in its tasks and beside them, under the same id.
 
-use hart_kernel::Interrupt;
+use hart_kernel::{Interrupt, StepSource};
 use hart_runtime::port::StepInfo;
 use hart_runtime::{NextTask, Thread, ThreadState, source};
 use hart_types::CheckpointId;
@@ -17,7 +17,8 @@ pub(crate) fn json(thread: &Thread, state: &ThreadState) -> Value {
     let interrupts: Vec<Value> = state.interrupts.iter().map(interrupt).collect();
     let at = |id: &CheckpointId| json!({"checkpoint_id": id, "thread_id": thread.id, "checkpoint_ns": ""});
     // Calls that have their result already while others ask are not to be made again.
-    let is_done = |task: &&NextTask| state.at == thread.head && result(state, task).is_some();
+    let is_done =
+        |task: &&NextTask| task.call.is_some() && state.at == thread.head && result(state, task).is_some();
     let next: Vec<&str> =
         state.tasks.iter().filter(|task| !is_done(task)).map(|task| task.name.as_str()).collect();
     json!({
@@ -42,10 +43,15 @@ pub(crate) fn metadata(thread: &Thread, step: &StepInfo) -> Value {
         metadata.extend(thread.metadata.get(key).map(|value| (key.to_owned(), value.clone())));
     }
     metadata.extend(step.run_metadata.clone());
-    let own = json!({
-        "source": source(step.source), "step": step.number, "parents": {}, "thread_id": thread.id, "run_id": step.run,
-    });
-    metadata.extend(own.as_object().cloned().unwrap_or_default());
+    let mut say = |key: &str, value: Value| metadata.insert(key.to_owned(), value);
+    say("source", json!(source(step.source)));
+    say("step", json!(step.number));
+    say("parents", json!({}));
+    say("thread_id", json!(thread.id));
+    // What was written by hand is of no run.
+    if step.source != StepSource::Update {
+        say("run_id", json!(step.run));
+    }
     metadata.into()
 }
 
@@ -78,7 +84,7 @@ fn result(state: &ThreadState, task: &NextTask) -> Option<Value> {
     let call = task.call.as_ref().map(|(call, _)| call.as_str());
     let own =
         |message: &&Value| call.is_none() || message.get("tool_call_id").and_then(Value::as_str) == call;
-    let written: Vec<&Value> = state.results.as_ref()?.iter().filter(own).collect();
+    let written: Vec<&Value> = state.results.iter().filter(own).collect();
     (!written.is_empty()).then(|| json!({ "messages": written }))
 }
 

@@ -28,6 +28,9 @@ impl Execution<'_> {
             said
         };
         let ends = matches!(input, RunInput::End(_));
+        if !matches!(input, RunInput::Words(_)) {
+            self.goes_on_with.clone_from(&self.ahead);
+        }
         let (mut update, goes_on) = match input {
             // Nothing that this agent's state has a place for.
             RunInput::Words(update) if update.is_empty() => return Err(RunError::EmptyInput),

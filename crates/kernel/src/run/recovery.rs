@@ -39,6 +39,9 @@ impl Execution<'_> {
     /// Where to go on. The input is in the log already, but for an answer, which is there when it has done its work.
     pub(super) async fn recover(&mut self, left: Left, input: RunInput) -> Result<Option<Pause>, Stop> {
         self.tell_where_it_stands(left.next.as_deref().map(Arc::from)).await;
+        if left.source == StepSource::Input && !matches!(input, RunInput::Words(_)) {
+            self.goes_on_with.clone_from(&left.next);
+        }
         if matches!(input, RunInput::End(_)) {
             return Err(Stop::Over(Ended::Finished));
         }

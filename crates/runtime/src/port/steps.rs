@@ -67,8 +67,6 @@ pub struct HistoryQuery {
     pub before: Option<CheckpointId>,
     /// Only this step.
     pub only: Option<CheckpointId>,
-    /// Only what stands right behind this step.
-    pub behind: Option<CheckpointId>,
     pub run: Option<RunId>,
     pub limit: u64,
 }

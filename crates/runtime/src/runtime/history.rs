@@ -3,7 +3,7 @@
 //! Invariant: a step in which a run only paused is no state of its own: clients see the one before it, under its own name,
 //! as it has become by then and with what is asked there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hart_kernel::{MessageList, StepSource};
 use hart_types::{CheckpointId, ThreadId};
@@ -29,47 +29,13 @@ impl Runtime {
         let mut states: Vec<ThreadState> = Vec::new();
         let mut recall = Recall::new(self.clone(), row.id, Spelling::State);
         // Oldest first, so that each state is the one before it and a little more.
-        let mut alone: HashMap<CheckpointId, (usize, MessageList)> = HashMap::new();
         for step in steps.into_iter().rev() {
-            let info = &step.info;
-            let Some(own) = recall.view(&info.id).await? else { continue };
-            let now = if step.at == info.id { Some(own.clone()) } else { recall.view(&step.at).await? };
-            let Some(now) = now else { continue };
-            // Where a thread went on twice, what came of it first is what came of it.
-            if let Some(parent) = info.parent.as_ref().filter(|_| is_of_tasks(info))
-                && let Some((place, before)) = alone.remove(parent)
-                && let Some(state) = states.get_mut(place)
-            {
-                state.results = Some(new_messages(&before, own.messages()));
+            if let Some(views) = views(&mut recall, &step, row.head.as_ref()).await? {
+                states.push(self.shown_state(thread, &views, step));
             }
-            alone.insert(info.id.clone(), (states.len(), own.messages().clone()));
-            states.push(self.shown_state(thread, &Views { own, now }, step));
         }
         states.reverse();
         Ok(states)
-    }
-
-    /// The messages that the first step behind this state wrote.
-    pub(super) async fn written_behind(
-        &self,
-        thread: &ThreadId,
-        state: &CheckpointId,
-    ) -> Result<Option<Vec<Value>>, StateError> {
-        let (mut at, mut first) = (Some(state.clone()), None::<StepInfo>);
-        while let Some(step) = at.take() {
-            for behind in self.inner.steps_behind(thread, &step).await? {
-                let is_first = first.as_ref().is_none_or(|first| behind.created_at <= first.created_at);
-                match comes_further(&behind) {
-                    true if is_of_tasks(&behind) && is_first => first = Some(behind),
-                    true => {}
-                    false => at = at.or(Some(behind.id)),
-                }
-            }
-        }
-        let Some(first) = first else { return Ok(None) };
-        let mut recall = Recall::new(self.clone(), thread.clone(), Spelling::State);
-        let (before, after) = (recall.view(state).await?, recall.view(&first.id).await?);
-        Ok(before.zip(after).map(|(before, after)| new_messages(before.messages(), after.messages())))
     }
 
     async fn wanted_steps(
@@ -82,42 +48,36 @@ impl Runtime {
             let step = self.inner.state_at(thread, only).await?;
             return Ok(step.filter(|step| wanted(&step.info)).into_iter().collect());
         }
-        let before = match &query.before {
-            Some(named) => Some(self.inner.shown_step(thread, named).await?.map(|step| step.info.id)),
-            None => None,
+        let chart = self.inner.chart(thread).await?;
+        let mut states = chart.states().into_iter();
+        if let Some(before) = &query.before {
+            let Some(name) = chart.name(before) else { return Ok(Vec::new()) };
+            // It is taken along with the newer ones.
+            let _ = states.find(|state| state.info.id == *name);
+        }
+        let is_wanted = |state: &ShownStep| {
+            let is_of_run = query.run.as_ref().is_none_or(|run| state.info.run == *run);
+            !state.deleted && is_of_run && wanted(&state.info)
         };
         let most = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        // What a state has come to is found among all the steps, however new they are and of whichever run.
-        let size = if before.is_some() { LARGE_PAGE } else { query.limit.max(PAGE) };
-        let mut page = HistoryQuery { limit: size, ..HistoryQuery::default() };
-        let (mut steps, mut is_older, mut pauses) = (Vec::new(), before.is_none(), Pauses::default());
-        while steps.len() < most {
-            let read = self.inner.store.history(thread, &page).await?;
-            let is_last = (read.len() as u64) < page.limit;
-            page.before = read.last().map(|step| step.id.clone());
-            for step in read {
-                let is_of_run = query.run.as_ref().is_none_or(|run| step.run == *run);
-                let is_before = before.as_ref().is_some_and(|before| before.as_ref() == Some(&step.id));
-                let state = pauses.pass(step);
-                steps.extend(state.filter(|state| is_older && is_of_run && wanted(&state.info)));
-                is_older |= is_before;
-            }
-            if is_last {
-                break;
-            }
-        }
-        steps.truncate(most);
-        for step in &mut steps {
-            step.info.parent = self.inner.shown_parent(thread, step.info.parent.take()).await?;
-        }
-        Ok(steps)
+        Ok(states.filter(is_wanted).take(most).collect())
     }
 }
 
-/// How many steps are read at once, if not more are wanted: some are not shown.
-const PAGE: u64 = 20;
-/// On the way to an older one.
-const LARGE_PAGE: u64 = 500;
+/// None where the state is gone. What came of the one that the thread is at is yet to come.
+pub(super) async fn views(
+    recall: &mut Recall,
+    step: &ShownStep,
+    head: Option<&CheckpointId>,
+) -> Result<Option<Views>, StateError> {
+    let Some(own) = recall.view(&step.info.id).await? else { return Ok(None) };
+    let now = if step.at == step.info.id { Some(own.clone()) } else { recall.view(&step.at).await? };
+    let after = match step.first.as_ref().filter(|_| head != Some(&step.at)) {
+        Some(first) => recall.view(first).await?,
+        None => None,
+    };
+    Ok(now.map(|now| Views { own, now, after }))
+}
 
 impl Inner {
     /// The state that goes by this name, as it is by now. A run that pauses there anew goes on with it.
@@ -126,68 +86,39 @@ impl Inner {
         thread: &ThreadId,
         name: &CheckpointId,
     ) -> Result<Option<ShownStep>, StoreError> {
-        let mut at = name.clone();
-        while let Some(pause) =
-            self.steps_behind(thread, &at).await?.into_iter().find(|step| !comes_further(step))
-        {
-            at = pause.id;
-        }
-        self.shown_step(thread, &at).await
+        let chart = self.chart(thread).await?;
+        let Some(name) = chart.name(name) else { return Ok(None) };
+        Ok(chart.states().into_iter().find(|state| state.info.id == *name))
     }
 
-    /// Newest first.
-    async fn steps_behind(
-        &self,
-        thread: &ThreadId,
-        step: &CheckpointId,
-    ) -> Result<Vec<StepInfo>, StoreError> {
-        let query = HistoryQuery { behind: Some(step.clone()), limit: u64::MAX, ..HistoryQuery::default() };
-        self.store.history(thread, &query).await
-    }
-
-    /// The step as clients see it, behind the nearest one that they see.
+    /// The state that a step is of, as it is at that step.
     pub(super) async fn shown_step(
         &self,
         thread: &ThreadId,
         at: &CheckpointId,
     ) -> Result<Option<ShownStep>, StoreError> {
         let Some(newest) = self.step_info(thread, at).await? else { return Ok(None) };
-        let (at, next) = (newest.id.clone(), newest.next.clone());
-        let mut info = newest;
-        while !comes_further(&info)
-            && let Some(parent) = &info.parent
+        let mut line = vec![newest];
+        // Up to the one that clients see before it.
+        while let Some(parent) = line.last().and_then(|last| last.parent.as_ref())
             && let Some(before) = self.step_info(thread, parent).await?
         {
-            info = before;
-        }
-        let parent = self.shown_parent(thread, info.parent.take()).await?;
-        Ok(Some(ShownStep { info: StepInfo { parent, next, ..info }, at }))
-    }
-
-    /// The nearest one that clients see.
-    async fn shown_parent(
-        &self,
-        thread: &ThreadId,
-        mut parent: Option<CheckpointId>,
-    ) -> Result<Option<CheckpointId>, StoreError> {
-        // One that was deleted is seen all the same where somebody paused there who was not.
-        let mut is_kept = false;
-        while let Some(id) = &parent
-            && let Some(before) = self.step_info(thread, id).await?
-        {
-            is_kept |= !before.deleted;
-            if comes_further(&before) {
-                if is_kept {
-                    break;
-                }
-                is_kept = false;
+            line.push(before);
+            if line.iter().filter(|step| comes_further(step) && !step.deleted).count() > 1 {
+                break;
             }
-            parent = before.parent;
         }
-        Ok(parent)
+        let chart = Chart::of(line);
+        let name = chart.name(at).cloned();
+        Ok(chart.states().into_iter().find(|state| Some(&state.info.id) == name.as_ref()))
     }
 
-    pub(super) async fn step_info(
+    async fn chart(&self, thread: &ThreadId) -> Result<Chart, StoreError> {
+        let query = HistoryQuery { limit: u64::MAX, ..HistoryQuery::default() };
+        Ok(Chart::of(self.store.history(thread, &query).await?))
+    }
+
+    async fn step_info(
         &self,
         thread: &ThreadId,
         step: &CheckpointId,
@@ -197,36 +128,85 @@ impl Inner {
     }
 }
 
-/// A state as clients see it: what is said about it, and the step that it has come to.
+/// A state as clients see it.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownStep {
-    /// Its parent is the state that clients see before it.
+    /// What is said about it. Its parent is the state that clients see before it.
     pub(crate) info: StepInfo,
+    /// The step that it has come to.
     pub(crate) at: CheckpointId,
+    /// The first step that came of it.
+    pub(super) first: Option<CheckpointId>,
+    /// Whether all of it is of runs that were deleted.
+    deleted: bool,
 }
 
-/// What states have come to, on the way from the newest step to the oldest: the newest pause, by the step it is behind.
-#[derive(Default)]
-struct Pauses(HashMap<CheckpointId, StepInfo>);
+/// The steps of a thread, newest first, and which of them are a state together.
+struct Chart {
+    steps: Vec<StepInfo>,
+    places: HashMap<CheckpointId, usize>,
+}
 
-impl Pauses {
-    /// The step as a state of its own, if it is one that is shown.
-    fn pass(&mut self, step: StepInfo) -> Option<ShownStep> {
-        let newest = self.0.remove(&step.id).unwrap_or_else(|| step.clone());
-        // One that nothing is before is all that is kept of a thread.
-        if let Some(parent) = step.parent.as_ref().filter(|_| !comes_further(&step)) {
-            // Of several that began anew there the newest one counts.
-            self.0.entry(parent.clone()).or_insert(newest);
-            return None;
-        }
-        let is_shown = !(step.deleted && newest.deleted);
-        is_shown.then(|| ShownStep { info: StepInfo { next: newest.next, ..step }, at: newest.id })
+impl Chart {
+    fn of(steps: Vec<StepInfo>) -> Self {
+        let places = steps.iter().enumerate().map(|(place, step)| (step.id.clone(), place)).collect();
+        Self { steps, places }
     }
-}
 
-/// Whether what is done at a state has led to the step, and nobody's own hand.
-fn is_of_tasks(step: &StepInfo) -> bool {
-    step.source != StepSource::Update
+    /// The name of the state that a step is of.
+    fn name(&self, step: &CheckpointId) -> Option<&CheckpointId> {
+        self.steps.get(self.origin(*self.places.get(step)?)).map(|origin| &origin.id)
+    }
+
+    /// Newest first, by the newest step of each.
+    fn states(&self) -> Vec<ShownStep> {
+        let (mut newest, mut first) = (HashMap::new(), HashMap::new());
+        for (place, step) in self.steps.iter().enumerate() {
+            newest.entry(self.origin(place)).or_insert(step);
+            // Where a thread went on twice, what came of it first is what came of it. What is written by hand is nobody's
+            // work.
+            if comes_further(step)
+                && step.source != StepSource::Update
+                && let Some(parent) = self.parent(place)
+            {
+                first.insert(self.origin(parent), step.id.clone());
+            }
+        }
+        let is_deleted = |origin: usize| {
+            let step = self.steps.get(origin);
+            step.is_some_and(|step| step.deleted) && newest.get(&origin).is_some_and(|step| step.deleted)
+        };
+        let mut listed = HashSet::new();
+        let origins = (0..self.steps.len()).map(|place| self.origin(place));
+        let state = |origin: usize| {
+            let (step, newest) = (self.steps.get(origin)?, newest.get(&origin)?);
+            let mut before = self.parent(origin).map(|parent| self.origin(parent));
+            while let Some(hidden) = before.filter(|before| is_deleted(*before)) {
+                before = self.parent(hidden).map(|parent| self.origin(parent));
+            }
+            let parent = before.and_then(|before| self.steps.get(before)).map(|before| before.id.clone());
+            let info = StepInfo { parent, next: newest.next.clone(), ..step.clone() };
+            let (at, first) = (newest.id.clone(), first.get(&origin).cloned());
+            Some(ShownStep { info, at, first, deleted: is_deleted(origin) })
+        };
+        origins.filter(|origin| listed.insert(*origin)).filter_map(state).collect()
+    }
+
+    /// The step that a pause is at.
+    fn origin(&self, mut place: usize) -> usize {
+        while let Some(parent) = self.parent(place)
+            && self.steps.get(place).is_some_and(|step| !comes_further(step))
+        {
+            place = parent;
+        }
+        place
+    }
+
+    /// An older one; whoever says otherwise stands on nothing, so that every walk ends.
+    fn parent(&self, place: usize) -> Option<usize> {
+        let id = self.steps.get(place)?.parent.as_ref()?;
+        self.places.get(id).copied().filter(|parent| *parent > place)
+    }
 }
 
 fn comes_further(step: &StepInfo) -> bool {

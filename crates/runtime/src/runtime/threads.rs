@@ -10,10 +10,11 @@ use hart_types::{CheckpointId, RunId, ThreadId};
 use serde_json::{Map, Value};
 
 use super::Runtime;
-use super::history::{ShownStep, new_messages};
+use super::history::{self, ShownStep, new_messages};
 use crate::Thread;
 use crate::checkpoints::StepLog;
 use crate::port::{StepInfo, StoreError};
+use crate::recall::Recall;
 use crate::request::FactoryError;
 use crate::tasks::{NextTask, next_tasks};
 use crate::values::{Spelling, ValuesEncoder};
@@ -31,14 +32,16 @@ pub struct ThreadState {
     pub at: Option<CheckpointId>,
     /// What is done there.
     pub tasks: Vec<NextTask>,
-    /// The messages that these have written, as far as that was read along.
-    pub results: Option<Vec<Value>>,
+    /// The messages that these have written.
+    pub results: Vec<Value>,
 }
 
 /// A state when it was come to, and as it is by now: where one call asks, others may have their results.
 pub(super) struct Views {
     pub(super) own: Snapshot,
     pub(super) now: Snapshot,
+    /// What came of it.
+    pub(super) after: Option<Snapshot>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,25 +86,18 @@ impl Runtime {
         at: Option<&CheckpointId>,
     ) -> Result<ThreadState, StateError> {
         let row = self.known(thread).await?;
-        let step = match at {
-            Some(name) => self.inner.state_at(thread, name).await?,
-            None => None,
+        let Some(name) = at else {
+            let steps = self.inner.store.steps(thread, None).await?;
+            let Some(head) = steps.last() else { return Ok(fresh()) };
+            let Some(step) = self.inner.shown_step(thread, &head.id).await? else { return Ok(fresh()) };
+            let views = self.views(&row, steps, &step)?;
+            return Ok(self.shown_state(thread, &views, step));
         };
-        let steps = self.inner.store.steps(thread, step.as_ref().map(|step| &step.at).or(at)).await?;
-        let results = match &step {
-            Some(step) => self.written_behind(thread, &step.info.id).await?,
-            None => None,
-        };
-        let step = match (step, steps.last()) {
-            (None, Some(head)) => self.inner.shown_step(thread, &head.id).await?,
-            (step, _) => step,
-        };
-        let Some(step) = step else { return Ok(fresh()) };
-        let views = self.views(&row, steps, &step)?;
-        let state = self.shown_state(thread, &views, step);
-        Ok(ThreadState { results: results.or(state.results), ..state })
+        let Some(step) = self.inner.state_at(thread, name).await? else { return Ok(fresh()) };
+        let mut recall = Recall::new(self.clone(), thread.clone(), Spelling::State);
+        let views = history::views(&mut recall, &step, row.head.as_ref()).await?;
+        Ok(views.map_or_else(fresh, |views| self.shown_state(thread, &views, step)))
     }
-
     /// Writes values as `as_node` would have, behind `at` or behind the newest step.
     pub async fn update_state(
         &self,
@@ -192,17 +188,18 @@ impl Runtime {
     }
 
     pub(super) fn shown_state(&self, thread: &ThreadId, views: &Views, step: ShownStep) -> ThreadState {
-        let ShownStep { info, at } = step;
+        let ShownStep { info, at, .. } = step;
         let (encoder, interrupts) = (self.encoder(thread, Spelling::State), views.now.interrupts().to_vec());
         let own = encoder.encode(&views.own, None);
         // Calls may be done while others ask. What else was written there is of no task that is.
-        let mut written = new_messages(views.own.messages(), views.now.messages());
-        written.retain(|message| called_by(message).is_some());
-        let is_done = |call: &str| written.iter().any(|message| called_by(message) == Some(call));
+        let mut done = new_messages(views.own.messages(), views.now.messages());
+        done.retain(|message| called_by(message).is_some());
+        let is_done = |call: &str| done.iter().any(|message| called_by(message) == Some(call));
         let tasks = next_tasks(info.id.as_str(), info.next.as_deref(), &own, &interrupts, is_done);
-        let (values, results) = match at == info.id {
-            true => (own, None),
-            false => (encoder.encode(&views.now, None), Some(written)),
+        let values = if at == info.id { own } else { encoder.encode(&views.now, None) };
+        let results = match &views.after {
+            Some(after) => new_messages(views.own.messages(), after.messages()),
+            None => done,
         };
         ThreadState { values, interrupts, step: Some(info), at: Some(at), tasks, results }
     }
@@ -214,7 +211,7 @@ impl Runtime {
         let later = steps.split_off(named.map_or(steps.len(), |place| place + 1));
         let own = agent.fold(steps);
         let now = agent.fold_onto(own.clone(), later);
-        Ok(Views { own: agent.snapshot(own), now: agent.snapshot(now) })
+        Ok(Views { own: agent.snapshot(own), now: agent.snapshot(now), after: None })
     }
 
     pub(super) async fn known(&self, thread: &ThreadId) -> Result<Thread, StateError> {
@@ -240,8 +237,8 @@ fn called_by(message: &Value) -> Option<&str> {
 
 /// Nobody wrote to it.
 fn fresh() -> ThreadState {
-    let (step, at, results) = (None, None, None);
-    let (values, interrupts, tasks) = (Bytes::from_static(b"{}"), Vec::new(), Vec::new());
+    let (step, at, values) = (None, None, Bytes::from_static(b"{}"));
+    let (interrupts, tasks, results) = Default::default();
     ThreadState { values, interrupts, step, at, tasks, results }
 }
 

@@ -126,7 +126,7 @@ impl Steps for SqliteStore {
                         deleted AND id IS NOT (SELECT head FROM threads WHERE n = ?1) AS is_deleted
                  FROM steps
                  WHERE thread = ?1 AND (?2 IS NULL OR n < (SELECT n FROM steps WHERE thread = ?1 AND id = ?2))
-                   AND (?3 IS NULL OR id = ?3) AND (?4 IS NULL OR run = ?4) AND (?6 IS NULL OR parent = ?6)
+                   AND (?3 IS NULL OR id = ?3) AND (?4 IS NULL OR run = ?4)
                  ORDER BY n DESC LIMIT ?5",
             )?
             .query_map(
@@ -136,7 +136,6 @@ impl Steps for SqliteStore {
                     query.only.as_ref().map(CheckpointId::as_str),
                     query.run.as_ref().map(|run| run.as_str()),
                     i64::try_from(query.limit).unwrap_or(i64::MAX),
-                    query.behind.as_ref().map(CheckpointId::as_str),
                 ],
                 |row| {
                     let (run_metadata, deleted) = (run_metadata(row)?, row.get("is_deleted")?);
