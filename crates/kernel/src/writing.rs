@@ -66,7 +66,7 @@ impl Agent {
         let Written { state, writes } = written;
         let next = match as_node {
             // Calls that have no result are made, whoever says that they were.
-            Some("tools") if !left.is_empty() => Some("tools"),
+            Some("tools") if Pending::exist(state.messages()) => Some("tools"),
             Some("__start__" | "__input__" | "tools") => Some("model"),
             Some("__end__") => None,
             None if waits || !changes => ahead.as_deref(),
