@@ -51,8 +51,8 @@ pub(crate) struct Execution<'a> {
     unlogged: Vec<LoggedWrite>,
     /// Said beside an answer, or written while calls wait, until these have their results.
     held: Update,
-    /// Steps that wait for the next one to be logged with it; what is told of each when it is.
-    begun: Vec<(Step, Option<Reached>)>,
+    /// Steps that wait for the next one to be logged with it.
+    begun: Vec<Step>,
     /// What an earlier attempt left, until it is taken up.
     left: Option<Left>,
     /// Whether calls may have been begun before.
@@ -475,16 +475,13 @@ impl<'a> Execution<'a> {
         if let Some(checkpointer) = &self.agent.checkpointer {
             let writes = std::mem::take(&mut self.unlogged);
             let step = self.step(&id, source, writes, next);
-            let begun = self.begun.iter().map(|(step, _)| step.clone());
-            let steps: Arc<[Step]> = begun.chain([step]).collect();
+            let steps: Arc<[Step]> = self.begun.iter().cloned().chain([step]).collect();
             if let Err(error) = checkpointer.append(&self.cx.thread_id, Arc::clone(&steps)).await {
                 // Still to be logged: with whatever comes next.
                 self.unlogged = steps.last().map(|step| step.writes.clone()).unwrap_or_default();
                 return Err(RunError::Checkpoint(error));
             }
-        }
-        for reached in std::mem::take(&mut self.begun).into_iter().filter_map(|(_, reached)| reached) {
-            self.cx.emit(AgentEvent::Values(reached)).await;
+            self.begun.clear();
         }
         self.unlogged.clear();
         self.open = next.is_some();
@@ -526,16 +523,16 @@ impl Execution<'_> {
         let begun = self.step(&id, source, left, Some(next));
         let values = self.agent.snapshot(self.state.clone());
         let parent = begun.parent.clone();
-        self.begun.push((begun, None));
+        self.begun.push(begun);
         self.head = Some(id.clone());
         let reached = Reached { checkpoint: id, parent, source, next: Some(next.into()), values };
         self.cx.emit(AgentEvent::Values(reached)).await;
     }
 
     /// What was applied so far becomes a step with the next one: whoever finds the one finds the other.
-    fn stage(&mut self, source: StepSource, next: Option<&str>) {
+    async fn stage(&mut self, source: StepSource, next: Option<&str>) {
         // What nobody is shown makes no state.
-        if self.unlogged.iter().all(|write| write.private) {
+        if self.agent.checkpointer.is_none() || self.unlogged.iter().all(|write| write.private) {
             return;
         }
         let id = CheckpointId::generate();
@@ -543,8 +540,9 @@ impl Execution<'_> {
         let step = self.step(&id, source, writes, next);
         let values = self.agent.snapshot(self.state.clone());
         let (checkpoint, parent, next) = (id.clone(), step.parent.clone(), next.map(Arc::from));
-        self.begun.push((step, Some(Reached { checkpoint, parent, source, next, values })));
+        self.begun.push(step);
         self.head = Some(id);
+        self.cx.emit(AgentEvent::Values(Reached { checkpoint, parent, source, next, values })).await;
     }
 }
 

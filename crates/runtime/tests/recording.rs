@@ -35,9 +35,11 @@ async fn attempt(store: &Arc<dyn Store>, run: &Run, lease: &Lease, attempt: u32,
         deck.came_to(&call, json!(gave)).await;
     }
     deck.reached(None).await;
-    // Records go with a later write, which nobody waits for.
-    store.numbers().await.unwrap();
-    let written = async || (store.recorded_bytes(&run.id).await.unwrap() > recorded).then_some(());
+    // Records are handed over a little later, and go with whatever is written then.
+    let written = async || {
+        store.numbers().await.unwrap();
+        (store.recorded_bytes(&run.id).await.unwrap() > recorded).then_some(())
+    };
     eventually("the records are there", written).await;
 }
 

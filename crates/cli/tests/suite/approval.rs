@@ -5,6 +5,7 @@ use hart_testkit::binary::Finished;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, frames, thread_of};
+use super::serve::{Served, THREAD, question, read};
 use super::terminal::Seat;
 
 const CONFIG: &str = "interrupt_on:\n  write_file: true\n  bash: {allowed_decisions: [approve, reject], description: Runs a command.}\n";
@@ -159,6 +160,54 @@ fn frames_carry_the_question_and_an_answer_may_name_its_id() {
     let ran = bench.hart().args(["run", "--json", "--thread", "t", "--resume", &answer]).run().success();
     assert_eq!(frames(&ran).last().unwrap()["data"]["status"], "success");
     assert_eq!(result(&bench, "c1"), "OK");
+}
+
+/// In every mode, also where hooks note something on leaving; at a state that lists and streams call the same.
+#[test]
+fn a_servers_clients_are_told_what_is_asked_about_an_answer() {
+    let bench = Bench::with([write("c1", "a.txt"), write("c2", "b.txt"), done()]);
+    bench
+        .write("config.yaml", &format!("{CONFIG}budget: {{max_seconds: 3600}}\ntitle: {{enabled: false}}\n"));
+    let served = Served::start(bench.hart());
+    served.ask("POST", "/threads", "", &json!({"thread_id": THREAD}));
+    let runs = format!("/threads/{THREAD}/runs");
+    let mut asked = question();
+    asked["stream_mode"] = json!(["values", "updates", "tasks", "checkpoints"]);
+    let told = read(served.request("POST", &format!("{runs}/stream"), "", &asked));
+    let frames: Vec<(&str, Value)> = told
+        .split("event: ")
+        .skip(1)
+        .filter_map(|frame| frame.split_once("\r\ndata: "))
+        .map(|(event, rest)| (event, serde_json::from_str(rest.lines().next().unwrap()).unwrap()))
+        .collect();
+    let of = |mode: &str| {
+        let of_mode = frames.iter().filter(|(event, _)| *event == mode);
+        of_mode.map(|(_, data)| data).collect::<Vec<_>>()
+    };
+    let question = &of("values").last().unwrap()["__interrupt__"][0];
+    assert_eq!(question["value"]["action_requests"][0]["name"], "write_file", "{told}");
+    assert!(of("updates").iter().any(|update| update["__interrupt__"][0]["id"] == question["id"]), "{told}");
+    let asking = *of("tasks").last().unwrap();
+    assert_eq!((&asking["name"], &asking["interrupts"][0]["id"]), (&json!("after_model"), &question["id"]));
+    // What is waited for comes in pieces.
+    let json_of = |answer: String| {
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let json = body.get(body.find(['{', '[']).unwrap()..).unwrap();
+        serde_json::Deserializer::from_str(json).into_iter::<Value>().next().unwrap().unwrap()
+    };
+    let state = json_of(served.ask("GET", &format!("/threads/{THREAD}/state"), "", &json!({})));
+    assert_eq!((&state["tasks"][0]["id"], &state["next"]), (&asking["id"], &json!(["after_model"])));
+    let listed = json_of(served.ask("POST", &format!("/threads/{THREAD}/history"), "", &json!({"limit": 9})));
+    let listed = listed.as_array().unwrap();
+    let names: Vec<&Value> =
+        of("checkpoints").iter().map(|at| &at["config"]["configurable"]["checkpoint_id"]).collect();
+    assert!(listed.iter().rev().map(|state| &state["checkpoint_id"]).eq(names), "{told}");
+    let approve = json!({"resume": {"decisions": [{"type": "approve"}]}});
+    let waited = json!({"assistant_id": "lead_agent", "command": approve});
+    let values = json_of(served.ask("POST", &format!("{runs}/wait"), "", &waited));
+    assert!(values["__interrupt__"][0]["id"].is_string(), "the second call is asked about: {values}");
+    let values = json_of(served.ask("POST", &format!("{runs}/wait"), "", &waited));
+    assert_eq!(values["messages"].as_array().unwrap().last().unwrap()["content"], "It is done.");
 }
 
 #[test]

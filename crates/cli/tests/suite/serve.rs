@@ -542,4 +542,4 @@ fn a_failed_run_of_the_lead_agent_says_where_and_why() {
     assert!(state["tasks"][0]["error"].as_str().unwrap().contains("scripted failure"), "{state}");
 }
 
-const THREAD: &str = "0199a0b1-0000-7000-8000-000000000001";
+pub(super) const THREAD: &str = "0199a0b1-0000-7000-8000-000000000001";

@@ -189,9 +189,9 @@ impl Execution<'_> {
     pub(super) async fn pause(&mut self, mut pause: Pause) -> Result<Ended, RunError> {
         // What is asked about an answer is asked where the answer is, and likewise in front of one.
         match pause.node {
-            Node::AfterModel => self.stage(StepSource::Model, pause.node.name()),
+            Node::AfterModel => self.stage(StepSource::Model, pause.node.name()).await,
             Node::BeforeAgent | Node::BeforeModel | Node::Model => {
-                self.stage(StepSource::Input, pause.node.name());
+                self.stage(StepSource::Input, pause.node.name()).await;
             }
             Node::Tools | Node::AfterAgent | Node::End => {}
         }
