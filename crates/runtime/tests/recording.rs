@@ -6,7 +6,6 @@ use hart_kernel::{Clock, Deck as _, Step, StepSource, SystemClock};
 use hart_runtime::port::{Lease, Progress, RunEnd, Store};
 use hart_runtime::recording::{Recordable, RecordingDeck, RecordingLimits, Reel};
 use hart_runtime::*;
-use hart_testkit::eventually;
 use hart_types::{RunStatus, ToolCall};
 use serde_json::{Map, json};
 
@@ -35,12 +34,9 @@ async fn attempt(store: &Arc<dyn Store>, run: &Run, lease: &Lease, attempt: u32,
         deck.came_to(&call, json!(gave)).await;
     }
     deck.reached(None).await;
-    // Records are handed over a little later, and go with whatever is written then.
-    let written = async || {
-        store.numbers().await.unwrap();
-        (store.recorded_bytes(&run.id).await.unwrap() > recorded).then_some(())
-    };
-    eventually("the records are there", written).await;
+    // Records go with the next write.
+    store.numbers().await.unwrap();
+    assert!(store.recorded_bytes(&run.id).await.unwrap() > recorded);
 }
 
 /// A crash between the results of a batch and the pause: the call that asks is made again, and asks again.

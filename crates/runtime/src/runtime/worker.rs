@@ -306,10 +306,15 @@ async fn work(
     files: &Workspace,
 ) -> Result<Ended, Failed> {
     let (making, steps) = inner.agent_of(run, live);
+    let named = match &live.request.checkpoint {
+        // Others may have paused there anew while this one waited.
+        Some(name) => inner.state_at(&run.thread, name).await.map_err(unreadable)?,
+        None => None,
+    };
     if attempt == 1 && run.base.is_none() {
         // Whoever claimed it saw that nothing was before it.
         steps.found_empty();
-    } else if let Some(step) = stands_behind(inner, run, live, attempt).await {
+    } else if let Some(step) = stands_behind(inner, run, named.as_ref(), attempt).await {
         sink.stands_behind(step);
     }
     let journal = RunJournal {
@@ -336,11 +341,7 @@ async fn work(
     cx.deck = inner.deck(run, live, lease, attempt).await;
     let played = cx.deck.as_ref().and_then(|deck| deck.clock());
     cx.clock = played.unwrap_or_else(|| Arc::clone(&inner.clock));
-    if let Some(name) = &live.request.checkpoint {
-        // Others may have paused there anew while this one waited.
-        let state = inner.state_at(&run.thread, name).await.ok().flatten();
-        cx.from = Some(state.map_or_else(|| name.clone(), |state| state.at));
-    }
+    cx.from = named.map(|state| state.at).or_else(|| live.request.checkpoint.clone());
     cx.input_ids.clone_from(&live.request.input_ids);
     cx.breakpoints = live.request.breakpoints.clone();
     cx.late_answers = live.request.late_answers;
@@ -356,10 +357,20 @@ async fn work(
     report.outcome.and_then(|ended| flushed.map(|()| ended)).map_err(Failed::from)
 }
 
+/// A run that cannot be begun where it was told to is not begun elsewhere.
+fn unreadable(error: StoreError) -> Failed {
+    Failed::Error(Failure { error: "StorageError".to_owned(), message: chain(&error) })
+}
+
 /// The step that the run begins from. Where that cannot be read, its steps are told as those of a new thread.
-async fn stands_behind(inner: &Inner, run: &Run, live: &Live, attempt: u32) -> Option<ShownStep> {
-    let at = match (attempt, &live.request.checkpoint) {
-        (1, Some(name)) => return inner.state_at(&run.thread, name).await.ok()?,
+async fn stands_behind(
+    inner: &Inner,
+    run: &Run,
+    named: Option<&ShownStep>,
+    attempt: u32,
+) -> Option<ShownStep> {
+    let at = match (attempt, named) {
+        (1, Some(named)) => return Some(named.clone()),
         (1, None) => run.base.clone(),
         _ => inner.store.thread(&run.thread).await.ok().flatten().and_then(|thread| thread.head),
     };

@@ -1,7 +1,7 @@
 //! Recordings in SQLite.
 //!
-//! Invariant: records have no commit of their own: they go with the next one, and what cannot be written there fails no
-//! other work.
+//! Invariant: records have no commit of their own: they go with that of the next work that is handed in, and what cannot be
+//! written there fails no work that comes later.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -74,16 +74,17 @@ impl Carried {
     }
 }
 
-/// Inside the open transaction, which a disk that is full or fails may end.
-pub(super) fn write(db: &Connection, batches: &[Batch]) {
+/// Inside the open transaction. Fails where a disk that is full or fails has ended that.
+pub(super) fn write(db: &Connection, batches: &[Batch]) -> rusqlite::Result<()> {
     for (records, lease) in batches {
         if let Err(error) = insert(db, records, lease) {
+            if db.is_autocommit() {
+                return Err(error);
+            }
             tracing::warn!(run = %lease.run, %error, "a part of a recording could not be written");
         }
-        if db.is_autocommit() {
-            return;
-        }
     }
+    Ok(())
 }
 
 fn insert(db: &Connection, records: &[StoredRecord], lease: &Lease) -> rusqlite::Result<()> {

@@ -168,12 +168,15 @@ impl Fullness<'_> {
 const CALM: Duration = Duration::from_secs(5);
 
 fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full: &Full) {
-    let mut fullness = Fullness { full, told: None };
-    while let Ok(first) = queue.recv() {
-        let records = match begin(connection, carried) {
+    let (mut fullness, mut ahead) = (Fullness { full, told: None }, None);
+    while let Some(first) = ahead.take().or_else(|| queue.recv().ok()) {
+        let mut records = match begin(connection, carried) {
             Ok(records) => records,
             Err(error) => {
-                tracing::error!(%error, "no transaction could be opened");
+                match NotCommitted::by(&error) {
+                    NotCommitted::Full => fullness.note(true),
+                    _ => tracing::error!(%error, "no transaction could be opened"),
+                }
                 (first(Err(failure(error))).finish)(Ok(()));
                 continue;
             }
@@ -191,6 +194,11 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full
                 broken = Some(failed.unwrap_or_default());
             } else if finished.len() < GROUP {
                 next = queue.try_recv().ok();
+                if let (Some(_), Some(records)) = (&next, &mut records)
+                    && let Err(error) = take_along(connection, carried, records)
+                {
+                    (broken, ahead) = (Some(NotCommitted::by(&error)), next.take());
+                }
             }
         }
         let committed = match broken {
@@ -217,13 +225,21 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full
 fn begin(connection: &Connection, carried: &Carried) -> rusqlite::Result<Option<Vec<Batch>>> {
     order(connection, "BEGIN IMMEDIATE")?;
     let records = carried.take();
-    recordings::write(connection, &records);
-    if connection.is_autocommit() {
+    if recordings::write(connection, &records).is_err() {
         carried.put_back(records);
         order(connection, "BEGIN IMMEDIATE")?;
         return Ok(None);
     }
     Ok(Some(records))
+}
+
+/// What was carried since the transaction was opened is in it before the job that was handed in later. Fails where that
+/// has ended the transaction.
+fn take_along(connection: &Connection, carried: &Carried, records: &mut Vec<Batch>) -> rusqlite::Result<()> {
+    let late = carried.take();
+    let written = recordings::write(connection, &late);
+    records.extend(late);
+    written
 }
 
 /// One job's failure undoes that job and not its neighbours.

@@ -59,17 +59,49 @@ async fn a_disk_that_is_full_in_mid_statement_undoes_all_that_is_told_to_be_undo
     assert_eq!(rows(), [2000, 1000], "it can be asked again");
 }
 
-#[tokio::test]
-async fn records_that_find_no_room_go_with_a_later_commit_and_fail_nobody() {
-    let dir = tempfile::tempdir().unwrap();
-    let (writer, rows) = small(dir.path());
+/// A run that records.
+async fn running(writer: &Writer) -> Lease {
     let setting = "INSERT INTO threads (id, user, created_at, updated_at, state_updated_at, metadata, config, status, \
                    temporary) VALUES ('t', 'u', 0, 0, 0, '{}', '{}', 'busy', 0);
                    INSERT INTO runs (id, thread, assistant, user, status, metadata, kwargs, multitask, created_at, \
                    updated_at, start_at, totals, owner, token) VALUES ('r', 1, 'a', 'u', 'running', '{}', '{}', \
                    'enqueue', 0, 0, 0, '{}', 'n', 7)";
     writer.submit(move |db| db.execute_batch(setting).map_err(crate::sqlite::failure)).await.unwrap();
-    let lease = Lease { run: "r".into(), node: "n".into(), token: 7 };
+    Lease { run: "r".into(), node: "n".into(), token: 7 }
+}
+
+/// Also where the job that was handed in behind them finds a transaction open.
+#[tokio::test]
+async fn records_are_committed_with_the_next_job_that_is_handed_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, rows) = small(dir.path());
+    let lease = running(&writer).await;
+    let ((begun, has_begun), (go, wait)) = (channel::<()>(), channel::<()>());
+    let first = writer.submit(move |db| {
+        begun.send(()).unwrap();
+        wait.recv().unwrap();
+        insert(db, 1)
+    });
+    let second = async {
+        has_begun.recv().unwrap();
+        writer.carry(vec![StoredRecord { step: None, payload: vec![0; 10].into() }], lease);
+        let job = writer.submit(|db| insert(db, 2));
+        let release = async { go.send(()).unwrap() };
+        tokio::join!(biased; job, release).0
+    };
+    let (first, second) = tokio::join!(biased; first, second);
+    first.and(second).unwrap();
+    assert_eq!(rows(), [1, 2]);
+    let other = Connection::open(dir.path().join("small.db")).unwrap();
+    let count: i64 = other.query_row("SELECT count(*) FROM records", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 1);
+}
+
+#[tokio::test]
+async fn records_that_find_no_room_go_with_a_later_commit_and_fail_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let (writer, rows) = small(dir.path());
+    let lease = running(&writer).await;
     writer.carry(vec![StoredRecord { step: None, payload: vec![0; 1_000_000].into() }], lease);
     writer.submit(|db| insert(db, 1000)).await.unwrap();
     assert_eq!(rows(), [1000]);
