@@ -17,16 +17,19 @@ use crate::Gateway;
 use crate::error::{ApiError, ApiResult};
 use crate::owned;
 use crate::parse::{Body, Path, Query, checkpoint};
-use crate::wire::state;
+use crate::wire::state::{self, StateJson};
 
-pub(crate) async fn get(State(gateway): State<Gateway>, Path(id): Path<String>) -> ApiResult<Json<Value>> {
+pub(crate) async fn get(
+    State(gateway): State<Gateway>,
+    Path(id): Path<String>,
+) -> ApiResult<Json<StateJson>> {
     read(&gateway, &id, None).await
 }
 
 pub(crate) async fn at(
     State(gateway): State<Gateway>,
     Path((id, checkpoint)): Path<(String, String)>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<StateJson>> {
     read(&gateway, &id, Some(checkpoint.into())).await
 }
 
@@ -40,7 +43,7 @@ pub(crate) async fn at_checkpoint(
     State(gateway): State<Gateway>,
     Path(id): Path<String>,
     Body(body): Body<AtCheckpoint>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<StateJson>> {
     of_the_thread_itself(Some(&body.checkpoint))?;
     read(&gateway, &id, checkpoint(None, Some(&body.checkpoint))?).await
 }
@@ -141,7 +144,7 @@ pub(crate) async fn history(
     State(gateway): State<Gateway>,
     Path(id): Path<String>,
     Body(body): Body<History>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<Vec<StateJson>>> {
     let before = match &body.before {
         None => None,
         // DeerFlow's clients send the id itself.
@@ -160,7 +163,7 @@ pub(crate) async fn history(
     if inside.is_some_and(|namespace| !namespace.is_empty()) {
         // Agents inside of calls leave no states behind.
         known(&gateway, &id).await?;
-        return Ok(Json(Value::Array(Vec::new())));
+        return Ok(Json(Vec::new()));
     }
     let query = HistoryQuery {
         before,
@@ -178,27 +181,27 @@ pub(crate) async fn history_get(
     State(gateway): State<Gateway>,
     Path(id): Path<String>,
     query: Query,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<Vec<StateJson>>> {
     let before = query.get("before").map(CheckpointId::from);
     let limit = query.number("limit", DEFAULT_LIMIT)?;
     states(&gateway, &id, HistoryQuery { before, limit, ..HistoryQuery::default() }, &Map::new()).await
 }
 
-async fn read(gateway: &Gateway, id: &str, at: Option<CheckpointId>) -> ApiResult<Json<Value>> {
+async fn read(gateway: &Gateway, id: &str, at: Option<CheckpointId>) -> ApiResult<Json<StateJson>> {
     let thread = known(gateway, id).await?;
     let reached = gateway.runtime.state(&thread.id, at.as_ref()).await?;
-    Ok(Json(match (&at, &reached.step) {
-        (Some(at), None) => state::nowhere(&thread, at),
+    Ok(Json(match (at, &reached.step) {
+        (Some(at), None) => state::nowhere(&thread, &reached, at),
         _ => shown(&thread, &reached),
     }))
 }
 
 /// With why the last run failed, at the step it failed at.
-fn shown(thread: &Thread, reached: &ThreadState) -> Value {
+fn shown(thread: &Thread, reached: &ThreadState) -> StateJson {
     let mut json = state::json(thread, reached);
     let is_head = reached.at.is_some() && reached.at == thread.head;
-    if let (true, Some(failure), Some(task)) = (is_head, &thread.error, json.pointer_mut("/tasks/0/error")) {
-        *task = format!("{}({:?})", failure.error, failure.message).into();
+    if let (true, Some(failure), Some(task)) = (is_head, &thread.error, json.tasks.first_mut()) {
+        task["error"] = format!("{}({:?})", failure.error, failure.message).into();
     }
     json
 }
@@ -208,7 +211,7 @@ async fn states(
     id: &str,
     query: HistoryQuery,
     metadata: &Map<String, Value>,
-) -> ApiResult<Json<Value>> {
+) -> ApiResult<Json<Vec<StateJson>>> {
     let thread = known(gateway, id).await?;
     if !(1..=1000).contains(&query.limit) {
         return Err(ApiError::unprocessable("`limit` must be between 1 and 1000"));

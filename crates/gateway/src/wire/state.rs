@@ -6,33 +6,46 @@ use hart_kernel::{Interrupt, StepSource};
 use hart_runtime::port::StepInfo;
 use hart_runtime::{NextTask, Thread, ThreadState, source};
 use hart_types::CheckpointId;
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::time;
 
-pub(crate) fn json(thread: &Thread, state: &ThreadState) -> Value {
-    let Some(step) = &state.step else { return fresh() };
-    let values: Option<Box<RawValue>> = serde_json::from_slice(&state.values).ok();
-    let interrupts: Vec<Value> = state.interrupts.iter().map(interrupt).collect();
+/// Its values are sent as they are, however large.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct StateJson {
+    values: Box<RawValue>,
+    next: Vec<String>,
+    pub(crate) tasks: Vec<Value>,
+    metadata: Value,
+    created_at: Option<String>,
+    checkpoint: Option<Value>,
+    parent_checkpoint: Option<Value>,
+    interrupts: Vec<Value>,
+    checkpoint_id: Option<CheckpointId>,
+    parent_checkpoint_id: Option<CheckpointId>,
+}
+
+pub(crate) fn json(thread: &Thread, state: &ThreadState) -> StateJson {
+    let values = serde_json::from_slice(&state.values).unwrap_or_default();
+    let Some(step) = &state.step else { return StateJson { values, ..StateJson::default() } };
     let at = |id: &CheckpointId| json!({"checkpoint_id": id, "thread_id": thread.id, "checkpoint_ns": ""});
     // Calls that have their result already while others ask are not to be made again.
     let is_done =
         |task: &&NextTask| task.call.is_some() && state.at == thread.head && result(state, task).is_some();
-    let next: Vec<&str> =
-        state.tasks.iter().filter(|task| !is_done(task)).map(|task| task.name.as_str()).collect();
-    json!({
-        "values": values,
-        "next": next,
-        "tasks": state.tasks.iter().map(|task| task_json(state, task)).collect::<Vec<_>>(),
-        "metadata": metadata(thread, step),
-        "created_at": time(step.created_at),
-        "checkpoint": at(&step.id),
-        "parent_checkpoint": step.parent.as_ref().map(at),
-        "interrupts": interrupts,
-        "checkpoint_id": step.id,
-        "parent_checkpoint_id": step.parent,
-    })
+    StateJson {
+        values,
+        next: state.tasks.iter().filter(|task| !is_done(task)).map(|task| task.name.clone()).collect(),
+        tasks: state.tasks.iter().map(|task| task_json(state, task)).collect(),
+        metadata: metadata(thread, step),
+        created_at: Some(time(step.created_at)),
+        checkpoint: Some(at(&step.id)),
+        parent_checkpoint: step.parent.as_ref().map(at),
+        interrupts: state.interrupts.iter().map(interrupt).collect(),
+        checkpoint_id: Some(step.id.clone()),
+        parent_checkpoint_id: step.parent.clone(),
+    }
 }
 
 /// What is said about a step.
@@ -89,18 +102,7 @@ fn result(state: &ThreadState, task: &NextTask) -> Option<Value> {
 }
 
 /// At a step that never was.
-pub(crate) fn nowhere(thread: &Thread, at: &CheckpointId) -> Value {
-    let mut state = fresh();
-    if let Some(map) = state.as_object_mut() {
-        map.insert("checkpoint".to_owned(), json!({"checkpoint_id": at, "thread_id": thread.id}));
-        map.insert("checkpoint_id".to_owned(), json!(at));
-    }
-    state
-}
-
-fn fresh() -> Value {
-    json!({
-        "values": {}, "next": [], "tasks": [], "metadata": null, "created_at": null, "checkpoint": null,
-        "parent_checkpoint": null, "interrupts": [], "checkpoint_id": null, "parent_checkpoint_id": null,
-    })
+pub(crate) fn nowhere(thread: &Thread, state: &ThreadState, at: CheckpointId) -> StateJson {
+    let checkpoint = Some(json!({"checkpoint_id": at, "thread_id": thread.id}));
+    StateJson { checkpoint, checkpoint_id: Some(at), ..json(thread, state) }
 }

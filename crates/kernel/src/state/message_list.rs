@@ -4,11 +4,12 @@
 //! costs chunks, not messages.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::iter::FlatMap;
 use std::slice;
 use std::sync::Arc;
 
-use hart_types::Message;
+use hart_types::{Message, MessageId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const CHUNK: usize = 64;
@@ -16,12 +17,12 @@ const CHUNK: usize = 64;
 /// Messages in order. Every chunk but the last is full.
 #[derive(Clone, Default)]
 pub struct MessageList {
-    chunks: Vec<Chunk>,
+    chunks: Vec<Arc<Chunk>>,
 }
 
 impl MessageList {
     pub fn len(&self) -> usize {
-        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.len())
+        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK + last.messages.len())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -29,26 +30,41 @@ impl MessageList {
     }
 
     pub fn iter(&self) -> Iter<'_> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter())
+        self.chunks.iter().flat_map(|chunk| &chunk.messages)
     }
 
     /// From the message at `start` on, without walking what comes before.
     pub fn iter_from(&self, start: usize) -> impl Iterator<Item = &Arc<Message>> {
-        self.chunks.iter().skip(start / CHUNK).flat_map(|chunk| chunk.iter()).skip(start % CHUNK)
+        self.chunks.iter().skip(start / CHUNK).flat_map(|chunk| &chunk.messages).skip(start % CHUNK)
     }
 
     pub fn get(&self, at: usize) -> Option<&Arc<Message>> {
-        self.chunks.get(at / CHUNK)?.get(at % CHUNK)
+        self.chunks.get(at / CHUNK)?.messages.get(at % CHUNK)
     }
 
     pub fn last(&self) -> Option<&Arc<Message>> {
-        self.chunks.last()?.last()
+        self.chunks.last()?.messages.last()
+    }
+
+    /// Where the newest message with this id is. Of those with another id only their marks are looked at.
+    pub fn position(&self, id: &MessageId) -> Option<usize> {
+        let mark = mark(Some(id));
+        let (n, at) = self.chunks.iter().enumerate().rev().find_map(|(n, chunk)| {
+            let mut messages = chunk.marks.iter().zip(&chunk.messages);
+            let at = messages.rposition(|(known, message)| *known == mark && message.id.as_ref() == Some(id));
+            Some((n, at?))
+        })?;
+        Some(n * CHUNK + at)
     }
 
     pub fn push(&mut self, message: Arc<Message>) {
         match self.chunks.last_mut() {
-            Some(last) if last.len() < CHUNK => Arc::make_mut(last).push(message),
-            _ => self.chunks.push(Arc::new(vec![message])),
+            Some(last) if last.messages.len() < CHUNK => Arc::make_mut(last).push(message),
+            _ => {
+                let mut chunk = Chunk::default();
+                chunk.push(message);
+                self.chunks.push(Arc::new(chunk));
+            }
         }
     }
 
@@ -58,17 +74,16 @@ impl MessageList {
         let same = chunks.by_ref().take_while(|(ours, theirs)| Arc::ptr_eq(ours, theirs)).count();
         let (ours, theirs) = (self.chunks.get(same), other.chunks.get(same));
         let within = ours.zip(theirs).map_or(0, |(ours, theirs)| {
-            ours.iter().zip(theirs.iter()).take_while(|(ours, theirs)| Arc::ptr_eq(ours, theirs)).count()
+            let both = ours.messages.iter().zip(&theirs.messages);
+            both.take_while(|(ours, theirs)| Arc::ptr_eq(ours, theirs)).count()
         });
         // Every shared chunk is full, except perhaps the last one of both lists.
         (same * CHUNK + within).min(self.len()).min(other.len())
     }
 
     pub(super) fn replace(&mut self, at: usize, message: Arc<Message>) {
-        if let Some(chunk) = self.chunks.get_mut(at / CHUNK)
-            && let Some(slot) = Arc::make_mut(chunk).get_mut(at % CHUNK)
-        {
-            *slot = message;
+        if let Some(chunk) = self.chunks.get_mut(at / CHUNK) {
+            Arc::make_mut(chunk).replace(at % CHUNK, message);
         }
     }
 
@@ -79,7 +94,7 @@ impl MessageList {
         if let Some(chunk) = self.chunks.last_mut() {
             Arc::make_mut(chunk).truncate(at % CHUNK);
         }
-        if self.chunks.last().is_some_and(|chunk| chunk.is_empty()) {
+        if self.chunks.last().is_some_and(|chunk| chunk.messages.is_empty()) {
             self.chunks.pop();
         }
         self.extend(tail);
@@ -90,9 +105,42 @@ impl MessageList {
     }
 }
 
-type Chunk = Arc<Vec<Arc<Message>>>;
-type ChunkIter<'a> = slice::Iter<'a, Arc<Message>>;
-type Iter<'a> = FlatMap<slice::Iter<'a, Chunk>, ChunkIter<'a>, fn(&'a Chunk) -> ChunkIter<'a>>;
+/// Named by an iterator's type, and not to be had outside.
+#[derive(Clone, Debug, Default)]
+pub struct Chunk {
+    messages: Vec<Arc<Message>>,
+    /// Of each message's id: a thread that is read again is searched for every message it has.
+    marks: Vec<u32>,
+}
+
+impl Chunk {
+    fn push(&mut self, message: Arc<Message>) {
+        self.marks.push(mark(message.id.as_ref()));
+        self.messages.push(message);
+    }
+
+    fn replace(&mut self, at: usize, message: Arc<Message>) {
+        if let (Some(known), Some(slot)) = (self.marks.get_mut(at), self.messages.get_mut(at)) {
+            (*known, *slot) = (mark(message.id.as_ref()), message);
+        }
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.marks.truncate(len);
+        self.messages.truncate(len);
+    }
+}
+
+/// Equal ids have equal ones.
+fn mark(id: Option<&MessageId>) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    // Half of it tells messages apart as well.
+    (hasher.finish() >> 32) as u32
+}
+
+type Iter<'a> =
+    FlatMap<slice::Iter<'a, Arc<Chunk>>, &'a Vec<Arc<Message>>, fn(&'a Arc<Chunk>) -> &'a Vec<Arc<Message>>>;
 
 impl<'a> IntoIterator for &'a MessageList {
     type Item = &'a Arc<Message>;
@@ -181,6 +229,18 @@ mod tests {
                 assert_eq!(changed.common_prefix(&list), at);
             }
         }
+    }
+
+    #[test]
+    fn the_newest_message_with_an_id_is_found_wherever_it_is() {
+        let named = |id: usize| Arc::new(Message::human("").with_id(id.to_string()));
+        let mut list: MessageList = (0..2 * CHUNK + 2).map(named).collect();
+        list.push(named(3));
+        list.replace(CHUNK, named(7777));
+        list.remove(1);
+        let at = |id: usize| list.position(&id.to_string().into());
+        assert_eq!((at(0), at(1), at(2), at(3)), (Some(0), None, Some(1), Some(2 * CHUNK + 1)));
+        assert_eq!((at(CHUNK), at(7777), at(CHUNK + 1)), (None, Some(CHUNK - 1), Some(CHUNK)));
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl StateKey for Messages {
         for Write { message, fresh, .. } in update.0 {
             let Some(id) = message.id.as_ref() else { continue };
             // An id made a moment ago is not in the thread; looking for it would walk all of it.
-            let known = if fresh { None } else { position(&all, id) };
+            let known = if fresh { None } else { all.position(id) };
             match (&message.body, known) {
                 (Body::Remove, _) if id.as_str() == REMOVE_ALL => all.clear(),
                 (Body::Remove, Some(at)) => all.remove(at),
@@ -47,11 +47,6 @@ impl StateKey for Messages {
 
 pub(super) fn is_remove_all(message: &Message) -> bool {
     matches!(message.body, Body::Remove) && message.id.as_ref().is_some_and(|id| id.as_str() == REMOVE_ALL)
-}
-
-fn position(all: &MessageList, id: &MessageId) -> Option<usize> {
-    let from_end = all.iter().rev().position(|old| old.id.as_ref() == Some(id))?;
-    Some(all.len() - 1 - from_end)
 }
 
 /// Writes to the conversation: a message with a known id replaces that message, a `remove` deletes it, any other is

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::row::{get_time, json, time, unreadable};
-use super::sum::{check, sum};
+use super::row::{json, time, unreadable};
+use super::sum::{check_sum, sum};
 use super::{SqliteStore, child_steps, events, leases, runs, threads};
 
 /// From this many bytes a value is worth a row of its own.
@@ -121,14 +121,14 @@ impl Steps for SqliteStore {
         let by_id = query.only.is_some();
         let find = move |db: &Connection| {
             let Some(n) = threads::number(db, &thread)? else { return Ok(Vec::new()) };
-            db.prepare_cached(
-                "SELECT *, (SELECT metadata FROM runs WHERE runs.id = steps.run) AS run_metadata,
+            db.prepare_cached(&format!(
+                "SELECT {STEP}, (SELECT metadata FROM runs WHERE runs.id = steps.run) AS run_metadata,
                         deleted AND id IS NOT (SELECT head FROM threads WHERE n = ?1) AS is_deleted
                  FROM steps
                  WHERE thread = ?1 AND (?2 IS NULL OR n < (SELECT n FROM steps WHERE thread = ?1 AND id = ?2))
                    AND (?3 IS NULL OR id = ?3) AND (?4 IS NULL OR run = ?4)
-                 ORDER BY n DESC LIMIT ?5",
-            )?
+                 ORDER BY n DESC LIMIT ?5"
+            ))?
             .query_map(
                 params![
                     n,
@@ -139,7 +139,7 @@ impl Steps for SqliteStore {
                 ],
                 |row| {
                     let (run_metadata, deleted) = (run_metadata(row)?, row.get("is_deleted")?);
-                    Ok(StepInfo { run_metadata, deleted, ..info(row)? })
+                    Ok(StepInfo { run_metadata, deleted, ..info(row)?.1 })
                 },
             )?
             .collect()
@@ -217,8 +217,8 @@ fn newest_line(db: &Connection, thread: i64) -> rusqlite::Result<Vec<(i64, StepI
 
 /// From the first step to `at`, each with its number; nothing if there is no such step.
 fn lineage(db: &Connection, thread: i64, at: CheckpointId) -> rusqlite::Result<Vec<(i64, StepInfo)>> {
-    let mut statement = db.prepare_cached("SELECT * FROM steps WHERE thread = ?1")?;
-    let rows = statement.query_map([thread], |row| Ok((row.get::<_, i64>("n")?, info(row)?)))?;
+    let mut statement = db.prepare_cached(&format!("SELECT {STEP} FROM steps WHERE thread = ?1"))?;
+    let rows = statement.query_map([thread], info)?;
     let mut all: HashMap<CheckpointId, (i64, StepInfo)> =
         rows.map(|row| row.map(|(n, info)| (info.id.clone(), (n, info)))).collect::<Result<_, _>>()?;
     let mut line = Vec::new();
@@ -249,12 +249,11 @@ fn way_from(
     at: &CheckpointId,
     known: &CheckpointId,
 ) -> rusqlite::Result<Option<Vec<(i64, StepInfo)>>> {
-    let mut statement = db.prepare_cached("SELECT * FROM steps WHERE thread = ?1 AND id = ?2")?;
+    let mut statement =
+        db.prepare_cached(&format!("SELECT {STEP} FROM steps WHERE thread = ?1 AND id = ?2"))?;
     let (mut line, mut wanted, mut above) = (Vec::new(), at.clone(), i64::MAX);
     while wanted != *known {
-        let step = statement
-            .query_row(params![thread, wanted.as_str()], |row| Ok((row.get::<_, i64>("n")?, info(row)?)))
-            .optional()?;
+        let step = statement.query_row(params![thread, wanted.as_str()], info).optional()?;
         // A parent is older than its child, so the walk ends even if somebody drew a circle.
         let Some((n, info)) = step.filter(|(n, _)| *n < above) else { return Ok(None) };
         let Some(parent) = info.parent.clone() else { return Ok(None) };
@@ -267,18 +266,17 @@ fn way_from(
 
 fn whole(db: &Connection, n: i64, info: StepInfo) -> rusqlite::Result<Step> {
     let mut statement = db.prepare_cached(
-        "SELECT key, private, place, coalesce(value, data) AS value, sum FROM writes LEFT JOIN blobs ON hash = blob
+        "SELECT key, private, place, coalesce(value, data), sum FROM writes LEFT JOIN blobs ON hash = blob
          WHERE step = ?1 ORDER BY place",
     )?;
     let writes = statement.query_map([n], |row| {
-        let key: String = row.get("key")?;
-        let what = format!("`{key}` in step {}", info.id);
-        let text: Option<String> = row.get("value")?;
-        let text = text.ok_or_else(|| unreadable(&what, "its blob is missing"))?;
-        let (private, place): (bool, i64) = (row.get("private")?, row.get("place")?);
+        let (key, private, place): (String, bool, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (text, sum): (Option<String>, Option<i64>) = (row.get(3)?, row.get(4)?);
+        let what = || format!("`{key}` in step {}", info.id);
+        let text = text.ok_or_else(|| unreadable(&what(), "its blob is missing"))?;
         let parts = [key.as_bytes(), text.as_bytes(), &[u8::from(private)], &place.to_le_bytes()];
-        check(row, &what, &parts, 2)?;
-        let value = serde_json::from_str(&text).map_err(|error| unreadable(&what, error))?;
+        check_sum(sum, what, &parts, 2)?;
+        let value = serde_json::from_str(&text).map_err(|error| unreadable(&what(), error))?;
         Ok(LoggedWrite { key, value, private })
     })?;
     let writes = writes.collect::<Result<_, _>>()?;
@@ -299,25 +297,31 @@ fn parts<'a>(texts: [Option<&'a str>; 5], [number, created]: &'a [[u8; 8]; 2]) -
     [id, parent, run, next, source, number, created]
 }
 
-fn info(row: &Row<'_>) -> rusqlite::Result<StepInfo> {
-    let (source, number, created): (String, i64, i64) =
-        (row.get("source")?, row.get("number")?, row.get("created_at")?);
-    let (id, run): (String, String) = (row.get("id")?, row.get("run")?);
-    let (parent, next): (Option<String>, Option<String>) = (row.get("parent")?, row.get("next")?);
+/// What [`info`] reads, by place: a long thread has thousands of them, and a name would be looked for in each.
+const STEP: &str = "n, id, parent, run, source, number, created_at, next, deleted, sum";
+
+/// With the number of its row.
+fn info(row: &Row<'_>) -> rusqlite::Result<(i64, StepInfo)> {
+    let (n, id, parent): (i64, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let (run, source, number): (String, String, i64) = (row.get(3)?, row.get(4)?, row.get(5)?);
+    let (created, next): (i64, Option<String>) = (row.get(6)?, row.get(7)?);
     let texts = [Some(id.as_str()), parent.as_deref(), Some(&run), next.as_deref(), Some(&source)];
-    check(row, &format!("step {id}"), &parts(texts, &[number.to_le_bytes(), created.to_le_bytes()]), 4)?;
-    let source: StepSource = super::row::get_json(row, "source")?;
-    Ok(StepInfo {
+    let numbers = [number.to_le_bytes(), created.to_le_bytes()];
+    check_sum(row.get(9)?, || format!("step {id}"), &parts(texts, &numbers), 4)?;
+    let source = serde_json::from_str(&source).map_err(|error| unreadable("source", error))?;
+    let created_at = Timestamp::from_microsecond(created).map_err(|error| unreadable("created_at", error))?;
+    let info = StepInfo {
         id: id.into(),
         parent: parent.map(CheckpointId::from),
         run: run.into(),
         run_metadata: Map::new(),
         source,
         number,
-        created_at: get_time(row, "created_at")?,
+        created_at,
         next,
-        deleted: row.get("deleted")?,
-    })
+        deleted: row.get(8)?,
+    };
+    Ok((n, info))
 }
 
 /// Whoever reads the run is told when it is damaged.

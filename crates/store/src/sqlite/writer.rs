@@ -175,7 +175,7 @@ fn serve(connection: &Connection, queue: &Receiver<Job>, carried: &Carried, full
             Err(error) => {
                 match NotCommitted::by(&error) {
                     NotCommitted::Full => fullness.note(true),
-                    _ => tracing::error!(%error, "no transaction could be opened"),
+                    NotCommitted::Failed(_) => tracing::error!(%error, "no transaction could be opened"),
                 }
                 (first(Err(failure(error))).finish)(Ok(()));
                 continue;
