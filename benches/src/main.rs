@@ -36,9 +36,18 @@ fn main() -> anyhow::Result<()> {
     {
         return model::serve(script);
     }
-    let quick = args.iter().any(|arg| arg == "--quick");
-    let mut named = args.iter().skip(1).filter(|arg| !arg.starts_with("--")).map(String::as_str);
-    let (only, part) = (named.next(), named.next());
+    let (flags, named): (Vec<&str>, Vec<&str>) =
+        args.iter().skip(1).map(String::as_str).partition(|arg| arg.starts_with('-'));
+    let quick = match flags.as_slice() {
+        [] => false,
+        ["--quick"] => true,
+        ["-h" | "--help"] => {
+            println!("{}", usage());
+            return Ok(());
+        }
+        _ => anyhow::bail!(usage()),
+    };
+    let (only, part) = (named.first().copied(), named.get(1).copied());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     if only == Some("train") {
         return runtime.block_on(server::train(&hart_beside_us()?));
@@ -96,10 +105,14 @@ async fn measure(only: Option<&str>, part: Option<&str>, quick: bool) -> anyhow:
     if wanted("snapshot") {
         rows.extend(snapshot::measure().await?);
     }
+    anyhow::ensure!(!rows.is_empty(), usage());
+    Ok(rows)
+}
+
+fn usage() -> String {
     let parts =
         "turns|chain|delegation|tokens|text|models|start|memory|sandbox|server|durability|skills|snapshot";
-    anyhow::ensure!(!rows.is_empty(), "usage: hart-bench [{parts}] [--quick]");
-    Ok(rows)
+    format!("usage: hart-bench [{parts}] [--quick]\n       hart-bench server [{}] [--quick]", server::PARTS)
 }
 
 fn hart_beside_us() -> anyhow::Result<PathBuf> {

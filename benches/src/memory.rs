@@ -15,8 +15,9 @@ const TURNS: usize = 50;
 pub async fn measure(hart: &Path) -> anyhow::Result<Vec<Row>> {
     let server = ModelServer::with(|request: &RecordedRequest| match request.tool_results().len() {
         round if round < TURNS => {
-            let args = json!({"description": "look", "path": "/mnt/user-data/workspace"});
-            Turn::new().tool_call(format!("call_{round}"), "ls", args)
+            // Another argument each time: it is no loop.
+            let args = json!({"description": "look", "path": "/mnt/user-data/workspace", "pattern": format!("{round}*")});
+            Turn::new().tool_call(format!("call_{round}"), "glob", args)
         }
         _ => Turn::hang(),
     })

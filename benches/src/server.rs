@@ -52,6 +52,9 @@ impl Sizes {
     };
 }
 
+/// What can be measured alone.
+pub const PARTS: &str = "start|first-token|throughput|subscribers|stored|search|load";
+
 /// All of it, or only the part with this name.
 pub async fn measure(hart: &Path, quick: bool, part: Option<&str>) -> anyhow::Result<Vec<Row>> {
     let sizes = if quick { Sizes::QUICK } else { Sizes::FULL };
